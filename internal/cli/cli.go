@@ -189,7 +189,26 @@ func (c *command) plain(text string) string {
 
 // print draws diagnostics on standard error.
 func (c *command) print(ds *source.Diagnostics) {
+	if c.places != nil {
+		var moved source.Diagnostics
+		for _, d := range ds.List() {
+			d.Span = c.moved(d.Span)
+			for i := range d.Notes {
+				d.Notes[i].Span = c.moved(d.Notes[i].Span)
+			}
+			moved.Add(d)
+		}
+		ds = &moved
+	}
 	ds.Print(c.err, source.PrintOptions{Color: c.color(), NoWarnings: c.noWarnings, Tool: c.unread()})
+}
+
+// moved is where the user wrote what stands in the script that was made of it.
+func (c *command) moved(at source.Span) source.Span {
+	if at.File == nil || at.File.Text != c.tool.Script || c.verbose > 0 {
+		return at
+	}
+	return c.places.Moved(at)
 }
 
 // unread is the name of the tool that is run, unless its user wrote some of its script, or asks to be told more.

@@ -11,6 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/compile/dump"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/session/child"
 	"github.com/hawktrace/hawk/internal/tool"
@@ -59,8 +60,9 @@ type settings struct {
 	pieces      bool                // the tool is loaded in pieces
 	given       map[string][]string // values of the tool's options
 	narrow      map[string]func(name string) bool
-	lacking     []string // attach points that the tool asks for and that are not there
-	functions   []string // attach points for functions of the kernel that a user asks for, without kprobes
+	places      notation.Places // of the tool's script in what the user has written
+	lacking     []string        // attach points that the tool asks for and that are not there
+	functions   []string        // attach points for functions of the kernel that a user asks for, without kprobes
 	noFollow    bool
 	program     *string // -e
 	pid         int

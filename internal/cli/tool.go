@@ -440,7 +440,7 @@ func (c *command) translate(t *notation.Translator) error {
 		return c.noOperand(errUntold)
 	}
 	given[""] = given[operands]
-	script, err := t.Translate(given, c.attachPoint)
+	script, err := t.Translate(given, c.attachPoint, &c.places)
 	if err != nil {
 		return usagef("%s: %v", c.tool.Name, err)
 	}

@@ -59,7 +59,7 @@ const (
 // argdist translates specifiers: each is a probe, and values whose distribution is shown.
 // Operands by themselves are of the sort that -C or -H says; both at once leave open which they
 // are.
-func argdist(given map[string][]string, point func(string) string) (string, error) {
+func argdist(given map[string][]string, point func(string) string, where *Places) (string, error) {
 	hist := given[histograms] != nil
 	if operands := given[""]; operands != nil {
 		if hist == (given[counts] != nil) {
@@ -96,8 +96,8 @@ func argdist(given map[string][]string, point func(string) string) (string, erro
 	var b, reports strings.Builder
 	fmt.Fprintf(&b, argdistPrelude, size)
 	for i, s := range all {
-		if err := s.write(&b, &reports, i, point(s.point)); err != nil {
-			return "", fmt.Errorf("%w\n    %s", err, s.label)
+		if err := s.write(&b, &reports, i, point(s.point), where); err != nil {
+			return "", err
 		}
 	}
 	fmt.Fprintf(&b, "\ninterval:$interval,\nend\n/due(@reports)/\n{\n%s  reported(@reports);\n}\n", reports.String())
@@ -109,6 +109,7 @@ func argdist(given map[string][]string, point func(string) string) (string, erro
 func parseSpecifier(text string, hist bool) (*specifier, error) {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\n", " "))
 	s := &specifier{hist: hist, label: text}
+	s.text = text
 	r := &reader{text: text}
 	if end := strings.IndexByte(text, '('); end > 0 {
 		s.point, r.at = strings.TrimSpace(text[:end]), end
@@ -132,6 +133,7 @@ func parseSpecifier(text string, hist bool) (*specifier, error) {
 		if r.next() != ':' {
 			return nil, r.fail("types and values are expected here: int:n")
 		}
+		s.valuesAt = r.at
 		values, err := r.section()
 		if err != nil {
 			return nil, err
@@ -147,9 +149,11 @@ func parseSpecifier(text string, hist bool) (*specifier, error) {
 			return nil, r.fail("the number of types is not that of values: %d and %d", len(s.types), len(s.exprs))
 		}
 		if r.next() == ':' {
+			start := r.at
 			if s.filter, err = r.section(); err != nil {
 				return nil, err
 			}
+			s.filterAt = find(text, start, s.filter)
 		}
 	}
 	if r.next() == '#' {
@@ -205,10 +209,10 @@ func isText(typ string) bool {
 // write adds the probe to a script, and what it shows to the reports.
 // Each specifier has a map of its own, by its number. The condition that the entry was seen
 // stands in front of the filter, which may use it.
-func (d *specifier) write(b, reports *strings.Builder, id int, point string) error {
-	s := newScope(&d.probe, id, point)
+func (d *specifier) write(b, reports *strings.Builder, id int, point string, where *Places) error {
+	s := newScope(&d.probe, id, point, where)
 	s.textSize = ""
-	types, exprs := d.types, d.exprs
+	types, exprs, from := d.types, d.exprs, d.valuesAt
 	if len(exprs) == 0 && s.isExit {
 		types, exprs = []string{"int64"}, []string{"retval"}
 	}
@@ -218,7 +222,12 @@ func (d *specifier) write(b, reports *strings.Builder, id int, point string) err
 	}
 	var values, names []string
 	for i, expr := range exprs {
-		name, value, err := s.counted(types[i], expr)
+		at := 0
+		if d.exprs != nil { // a value that nobody wrote stands nowhere
+			at = find(d.text, from, expr)
+			from = at + len(expr)
+		}
+		name, value, err := s.counted(types[i], expr, at)
 		if err != nil {
 			return err
 		}
@@ -227,7 +236,7 @@ func (d *specifier) write(b, reports *strings.Builder, id int, point string) err
 	store, show := "", ""
 	switch data := fmt.Sprintf("@values%d", id); {
 	case d.hist && len(values) == 0:
-		return fmt.Errorf("a histogram needs a value: :int:n")
+		return s.fail(len(d.text), "a histogram needs a value: :int:n")
 	case d.hist:
 		store = fmt.Sprintf("%s = hist(%s)", data, values[0])
 		show = fmt.Sprintf("show(%q, %s)", strings.Join(strings.Fields(exprs[0]), ""), data)
@@ -251,13 +260,13 @@ func (d *specifier) write(b, reports *strings.Builder, id int, point string) err
 // counted is a value as it is counted, and what shows it: its text, a name with a conversion.
 // The type that the user has written decides how a value is shown: nothing here knows the types
 // of the program.
-func (s *scope) counted(typ, expr string) (name, value string, err error) {
+func (s *scope) counted(typ, expr string, at int) (name, value string, err error) {
 	name = strings.ReplaceAll(strings.Join(strings.Fields(expr), " "), "%", "%%")
 	if isText(typ) {
-		value, err = s.text(expr)
+		value, err = s.text(expr, at)
 		return name + " = %s", value, err
 	}
-	if value, err = s.translate(expr); err != nil {
+	if value, err = s.translate(expr, at); err != nil {
 		return "", "", err
 	}
 	if strings.HasSuffix(typ, "*") || strings.HasSuffix(name, "flags") {

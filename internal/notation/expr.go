@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/hawktrace/hawk/internal/source"
 )
 
 // words are what values may name beside arguments, in hawk's words.
@@ -34,6 +36,9 @@ type scope struct {
 	id     int      // of the probe
 	entry  []string // what $entry() has asked for, translated
 
+	where   *Places
+	operand *source.File
+
 	textSize string // how str() is told how long texts are, with a comma in front
 }
 
@@ -41,10 +46,17 @@ type scope struct {
 var entries = map[string]string{"kretprobe": "kprobe", "uretprobe": "uprobe", "fexit": "fentry"}
 
 // newScope makes the scope of a probe. All of its maps have its number in their names.
-func newScope(p *probe, id int, point string) *scope {
+func newScope(p *probe, id int, point string, where *Places) *scope {
 	kind, _, _ := strings.Cut(point, ":")
-	return &scope{probe: p, point: point, isExit: entries[kind] != "", id: id,
-		textSize: ", comptime getopt(\"string-size\", 200)"}
+	s := &scope{probe: p, point: point, isExit: entries[kind] != "", id: id, where: where,
+		operand: source.NewFile("probe", p.text), textSize: ", comptime getopt(\"string-size\", 200)"}
+	s.addPoint(point)
+	return s
+}
+
+// fail is an error at a byte of the probe's text.
+func (s *scope) fail(at int, format string, args ...any) error {
+	return &ParseError{s.probe.text, at, fmt.Sprintf(format, args...)}
 }
 
 // condition is when the probe does something.
@@ -52,7 +64,7 @@ func (s *scope) condition() (string, error) {
 	if s.probe.filter == "" {
 		return "wanted()", nil
 	}
-	filter, err := s.translate(s.probe.filter)
+	filter, err := s.translate(s.probe.filter, s.probe.filterAt)
 	return "wanted() && (" + filter + ")", err
 }
 
@@ -67,7 +79,9 @@ func (s *scope) writeEntry(b *strings.Builder) {
 		return
 	}
 	kind, rest, _ := strings.Cut(s.point, ":")
-	fmt.Fprintf(b, "\n%s:%s\n/wanted()/\n{\n", entries[kind], rest)
+	point := entries[kind] + ":" + rest
+	s.addPoint(point)
+	fmt.Fprintf(b, "\n%s\n/wanted()/\n{\n", point)
 	for i, value := range s.entry {
 		fmt.Fprintf(b, "  %s[tid, (uint64)%s[tid]] = %s;\n", s.kept(i), s.depth(), value)
 	}
@@ -98,9 +112,16 @@ func (s *scope) writeExit(b *strings.Builder) {
 
 // translate puts an expression into hawk's words. Text in quotes stays as it is.
 // It goes word by word and does not parse: operators are the same in both, and hawk reports
-// what is wrong with the rest.
-func (s *scope) translate(text string) (string, error) {
+// what is wrong with the rest; at is where the expression stands in the probe's text.
+func (s *scope) translate(text string, at int) (string, error) {
 	var b strings.Builder
+	var from []int // of each byte that is written
+	add := func(out string, i int) {
+		b.WriteString(out)
+		for range len(out) {
+			from = append(from, at+i)
+		}
+	}
 	for i := 0; i < len(text); {
 		c := text[i]
 		switch {
@@ -109,10 +130,10 @@ func (s *scope) translate(text string) (string, error) {
 			if err := r.skipQuoted(); err != nil {
 				return "", err
 			}
-			b.WriteString(text[i:r.at])
+			add(text[i:r.at], i)
 			i = r.at
 		case c == '-' && strings.HasPrefix(text[i:], "->") && strings.HasSuffix(b.String(), "args"):
-			b.WriteByte('.')
+			add(".", i)
 			i += 2
 		case c == '$' || isWord(c):
 			end := i + 1
@@ -121,31 +142,33 @@ func (s *scope) translate(text string) (string, error) {
 			}
 			word := text[i:end]
 			member := strings.HasSuffix(b.String(), ".") || strings.HasSuffix(b.String(), "->")
-			out, used, err := s.word(word, text[end:], member)
+			out, used, err := s.word(word, text[end:], member, at+end)
 			if err != nil {
 				return "", err
 			}
-			b.WriteString(out)
+			add(out, i)
 			i = end + used
 		default:
-			b.WriteByte(c)
+			add(text[i:i+1], i)
 			i++
 		}
 	}
+	s.add(b.String(), append(from, at+len(text)))
 	return b.String(), nil
 }
 
-// word translates a word; used is how much of what follows belongs to it.
+// word translates a word; used is how much of what follows, which stands at end, belongs to it.
 // A name that is none of these is left as it is: it may be an enumerator, a constant or a
 // builtin of hawk.
-func (s *scope) word(word, rest string, member bool) (out string, used int, err error) {
+func (s *scope) word(word, rest string, member bool, end int) (out string, used int, err error) {
+	at := end - len(word)
 	if member {
 		return word, 0, nil
 	}
 	switch word {
 	case "STRCMP", "$entry":
 		if !strings.HasPrefix(rest, "(") {
-			return "", 0, fmt.Errorf("%s needs arguments in parentheses", word)
+			return "", 0, s.fail(at, "%s needs arguments in parentheses", word)
 		}
 		r := &reader{text: rest}
 		inner, err := r.parentheses()
@@ -153,9 +176,9 @@ func (s *scope) word(word, rest string, member bool) (out string, used int, err 
 			return "", 0, err
 		}
 		if word == "STRCMP" {
-			out, err = s.strcmp(inner)
+			out, err = s.strcmp(inner, at, find(rest, 0, inner)+end)
 		} else {
-			out, err = s.atEntry(inner)
+			out, err = s.atEntry(inner, at, find(rest, 0, inner)+end)
 		}
 		return out, r.at, err
 	}
@@ -164,7 +187,7 @@ func (s *scope) word(word, rest string, member bool) (out string, used int, err 
 	}
 	if word == "$latency" {
 		if !s.isExit {
-			return "", 0, fmt.Errorf("$latency is for returns")
+			return "", 0, s.fail(at, "$latency is for returns")
 		}
 		return "(uint64)(nsecs - " + s.keep("nsecs") + ")", 0, nil
 	}
@@ -174,7 +197,7 @@ func (s *scope) word(word, rest string, member bool) (out string, used int, err 
 			return "", 0, err
 		}
 		if s.isExit {
-			return "", 0, fmt.Errorf("%s is gone at a return: write $entry(%[1]s)", word)
+			return "", 0, s.fail(at, "%s is gone at a return: write $entry(%[1]s)", word)
 		}
 		return fmt.Sprintf("arg%d", n-1), 0, nil
 	}
@@ -183,7 +206,7 @@ func (s *scope) word(word, rest string, member bool) (out string, used int, err 
 		return word, 0, nil
 	}
 	if s.isExit {
-		return "", 0, fmt.Errorf("%s is gone at a return: write $entry(%[1]s)", word)
+		return "", 0, s.fail(at, "%s is gone at a return: write $entry(%[1]s)", word)
 	}
 	return cast(s.probe.signature[i].typ, fmt.Sprintf("arg%d", i)), 0, nil
 }
@@ -197,16 +220,18 @@ func cast(typ, value string) string {
 }
 
 // strcmp is the comparison of a text with what a pointer leads to, in either order.
-func (s *scope) strcmp(inner string) (string, error) {
+func (s *scope) strcmp(inner string, at, innerAt int) (string, error) {
 	r := &reader{text: inner}
 	args, err := r.list()
 	if err != nil || len(args) != 2 {
-		return "", fmt.Errorf("STRCMP takes a \"text\" and a pointer")
+		return "", s.fail(at, "STRCMP takes a \"text\" and a pointer")
 	}
+	pointer := find(inner, len(args[0]), args[1])
 	if !strings.HasPrefix(args[0], `"`) {
 		args[0], args[1] = args[1], args[0]
+		pointer = 0
 	}
-	value, err := s.text(args[1])
+	value, err := s.text(args[1], innerAt+pointer)
 	if err != nil {
 		return "", err
 	}
@@ -215,13 +240,13 @@ func (s *scope) strcmp(inner string) (string, error) {
 
 // atEntry is the value that an expression had when the function was entered.
 // The copy of the scope keeps nothing itself: an entry inside of an entry is an error.
-func (s *scope) atEntry(inner string) (string, error) {
+func (s *scope) atEntry(inner string, word, innerAt int) (string, error) {
 	if !s.isExit {
-		return "", fmt.Errorf("$entry() is for returns: at the entry the value itself is there")
+		return "", s.fail(word, "$entry() is for returns: at the entry the value itself is there")
 	}
 	at := *s
 	at.isExit = false
-	value, err := at.translate(inner)
+	value, err := at.translate(inner, innerAt)
 	if err != nil {
 		return "", err
 	}
@@ -243,9 +268,9 @@ func (s *scope) kept(i int) string { return fmt.Sprintf("@entry%d_%d", s.id, i) 
 
 // text is what a pointer, or an array, leads to. A value that ends in @user points to memory of the
 // process.
-func (s *scope) text(value string) (string, error) {
+func (s *scope) text(value string, at int) (string, error) {
 	value, user := strings.CutSuffix(value, "@user")
-	out, err := s.translate(value)
+	out, err := s.translate(value, at)
 	if err != nil {
 		return "", err
 	}
@@ -268,7 +293,7 @@ var conversion = sync.OnceValue(func() *regexp.Regexp {
 // Too few values are found here, before the script is compiled: its text is not what the user
 // wrote.
 func (s *scope) message() (format string, values []string, err error) {
-	n := 0
+	n, from := 0, s.probe.valuesAt
 	format = conversion().ReplaceAllStringFunc(s.probe.format, func(c string) string {
 		verb := c[len(c)-1]
 		if verb == '%' {
@@ -278,25 +303,27 @@ func (s *scope) message() (format string, values []string, err error) {
 			return c
 		}
 		value := s.probe.values[n-1]
+		at := find(s.probe.text, from, value)
+		from = at + len(value)
 		var out string
 		switch verb {
 		case 's':
-			out, err = s.text(value)
+			out, err = s.text(value, at)
 		case 'K', 'U':
-			if out, err = s.translate(value); verb == 'K' {
+			if out, err = s.translate(value, at); verb == 'K' {
 				out = "ksym(" + out + ")"
 			} else {
 				out = "usym(" + out + ")"
 			}
 			c = c[:len(c)-1] + "s"
 		default:
-			out, err = s.translate(strings.TrimSuffix(value, "@user"))
+			out, err = s.translate(strings.TrimSuffix(value, "@user"), at)
 		}
 		values = append(values, out)
 		return c
 	})
 	if err == nil && n != len(s.probe.values) {
-		err = fmt.Errorf("the format has %d conversions, and there are %d values", n, len(s.probe.values))
+		err = s.fail(s.probe.formatAt, "the format has %d conversions, and there are %d values", n, len(s.probe.values))
 	}
 	return format, values, err
 }

@@ -31,12 +31,12 @@ func TestTrace(t *testing.T) {
 		{`f* (a ? b : c)`, `wanted() && (a ? b : c)`, `probe_name`},
 		{"f\n(arg1)\n\"%d\", max(arg1, arg2)", ``, `max(arg0, arg1)`},
 	} {
-		script, err := trace(operands(test.probe), point)
+		script, err := trace(operands(test.probe), point, nil)
 		if err != nil || !strings.Contains(script, test.condition) || !strings.Contains(script, test.row) {
 			t.Errorf("%s: %v, want %s and %s in\n%s", test.probe, err, test.condition, test.row, script)
 		}
 	}
-	script, err := trace(operands(`r "%d %d", $entry(arg1), retval`), func(string) string { return "kretprobe:f" })
+	script, err := trace(operands(`r "%d %d", $entry(arg1), retval`), func(string) string { return "kretprobe:f" }, nil)
 	for _, part := range []string{
 		"\nkprobe:f\n/wanted()/\n{\n  @entry0_0[tid, (uint64)@depth0[tid]] = arg0;\n  @depth0[tid]++;\n}\n",
 		"\nkretprobe:f\n/@depth0[tid] > 0 && wanted()/\n",
@@ -57,16 +57,19 @@ func TestTraceErrors(t *testing.T) {
 		{`f "%d`, "this quote is not closed\n    f \"%d\n      ^"},
 		{`f "%d", arg1,`, "a value is missing"},
 		{`f "%d" arg1`, "a filter in parentheses or a \"format\" is expected here"},
-		{`f "%d", arg1, arg2`, "the format has 1 conversions, and there are 2 values"},
-		{`f(int) "x"`, "parameter 'int' needs a type and a name"}, {`f ($entry(arg1))`, "$entry() is for returns"},
+		{`f "%d", arg1, arg2`,
+			"the format has 1 conversions, and there are 2 values\n    f \"%d\", arg1, arg2\n      ^"},
+		{`f(int) "x"`, "parameter 'int' needs a type and a name"}, {`f ($entry(arg1))`,
+			"$entry() is for returns: at the entry the value itself is there\n    f ($entry(arg1))\n       ^"},
 		{`f(int é) "x"`, "parameter 'int é' needs a type and a name"},
 		{`f (STRCMP(arg1))`, "STRCMP takes"},
 	} {
-		if _, err := trace(operands(test.probe), point); err == nil || !strings.HasPrefix(err.Error(), test.message) {
+		_, err := trace(operands(test.probe), point, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), test.message) {
 			t.Errorf("%s: %v, want %s", test.probe, err, test.message)
 		}
 	}
-	_, err := trace(operands(`f "%d", arg1`), func(string) string { return "uretprobe:a:f" })
+	_, err := trace(operands(`f "%d", arg1`), func(string) string { return "uretprobe:a:f" }, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "arg1 is gone at a return: write $entry(arg1)") {
 		t.Error(err)
 	}
@@ -94,7 +97,7 @@ func TestArgdist(t *testing.T) {
 			`show("n*2", @values0)`}},
 		{counts, `f():int:1#100% "x"`, []string{`time("[%H:%M:%S] 100%% \"x\"\n")`}},
 	} {
-		script, err := argdist(map[string][]string{test.option: {test.text}}, point)
+		script, err := argdist(map[string][]string{test.option: {test.text}}, point, nil)
 		for _, part := range test.parts {
 			if err != nil || !strings.Contains(script, part) {
 				t.Errorf("%s: %v, want\n%s in\n%s", test.text, err, part, script)
@@ -105,15 +108,15 @@ func TestArgdist(t *testing.T) {
 		}
 	}
 	size := map[string][]string{counts: {`f():char*:arg1`}, textSize: {"17"}}
-	if script, err := argdist(size, point); err != nil || !strings.Contains(script, "  max_strlen = 17;\n") {
+	if script, err := argdist(size, point, nil); err != nil || !strings.Contains(script, "  max_strlen = 17;\n") {
 		t.Errorf("%v\n%s", err, script)
 	}
 	size[textSize] = []string{"0"}
-	if _, err := argdist(size, point); err == nil {
+	if _, err := argdist(size, point, nil); err == nil {
 		t.Error("texts of 0 bytes are accepted")
 	}
 	exit := func(string) string { return "uretprobe:a:f" }
-	script, err := argdist(map[string][]string{histograms: {`r:a:f():u64:$latency:$latency > 5`}}, exit)
+	script, err := argdist(map[string][]string{histograms: {`r:a:f():u64:$latency:$latency > 5`}}, exit, nil)
 	for _, part := range []string{
 		"\nuprobe:a:f\n/wanted()/\n{\n  @entry0_0[tid, (uint64)@depth0[tid]] = nsecs;\n",
 		"\nuretprobe:a:f\n/@depth0[tid] > 0 && wanted() && (" +
@@ -140,7 +143,7 @@ func TestArgdistErrors(t *testing.T) {
 		{counts, `f():int:$latency`, "$latency is for returns"},
 		{"", `f()`, "write -C (counts) or -H (histogram) in front of \"f()\""},
 	} {
-		_, err := argdist(map[string][]string{test.option: {test.text}}, point)
+		_, err := argdist(map[string][]string{test.option: {test.text}}, point, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), test.message) {
 			t.Errorf("%s: %v, want %s", test.text, err, test.message)
 		}
@@ -160,7 +163,7 @@ func FuzzArgdist(f *testing.F) {
 		if hist {
 			option = histograms
 		}
-		script, err := argdist(map[string][]string{option: {text}}, point)
+		script, err := argdist(map[string][]string{option: {text}}, point, nil)
 		if err == nil {
 			syntax.Parse(source.NewFile("argdist", script))
 		}
@@ -175,7 +178,7 @@ func FuzzTrace(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		script, err := trace(operands(text), point)
+		script, err := trace(operands(text), point, nil)
 		if err == nil {
 			syntax.Parse(source.NewFile("trace", script))
 		}

@@ -16,6 +16,11 @@ type probe struct {
 	filter    string
 	format    string // without its quotes
 	values    []string
+
+	text     string // all of it
+	filterAt int    // where the parts stand in it
+	formatAt int
+	valuesAt int // behind the colon or comma
 }
 
 // A parameter is one of a signature.
@@ -66,6 +71,7 @@ func parse(text string) (p probe, err error) {
 	if strings.ContainsRune(r.text, '\n') {
 		r.text = strings.ReplaceAll(r.text, "\n", " ")
 	}
+	p.text = r.text
 	end := strings.IndexAny(r.text, " \t(\"")
 	if end < 0 {
 		end = len(r.text)
@@ -85,18 +91,22 @@ func parse(text string) (p probe, err error) {
 	}
 	r.spaces()
 	if r.next() == '(' {
+		start := r.at
 		if p.filter, err = r.parentheses(); err != nil {
 			return p, err
 		}
+		p.filterAt = find(p.text, start, p.filter)
 		r.spaces()
 	}
 	if r.next() == '"' {
+		p.formatAt = r.at
 		if p.format, err = r.quoted(); err != nil {
 			return p, err
 		}
 		r.spaces()
 		if r.next() == ',' {
 			r.at++
+			p.valuesAt = r.at
 			if p.values, err = r.list(); err != nil {
 				return p, err
 			}

@@ -12,8 +12,8 @@ type Translator struct {
 	// Options are those that the script is made of, beside the operands.
 	Options []string
 	// Translate makes the script; given is the values of Options and, by "", of the operands; point makes
-	// an attach point in hawk's form of one in the short form.
-	Translate func(given map[string][]string, point func(string) string) (script string, err error)
+	// an attach point in hawk's form of one in the short form; where is told what the script's parts were.
+	Translate func(given map[string][]string, point func(string) string, where *Places) (script string, err error)
 }
 
 // translators are the tools whose operands are a notation of their own.
@@ -42,7 +42,7 @@ macro wanted()
 
 // trace translates the operands of trace: each is a probe and what it prints.
 // A mistake is shown with the operand that it is in.
-func trace(given map[string][]string, point func(string) string) (string, error) {
+func trace(given map[string][]string, point func(string) string, where *Places) (string, error) {
 	var b strings.Builder
 	b.WriteString(prelude)
 	for i, text := range given[""] {
@@ -50,8 +50,8 @@ func trace(given map[string][]string, point func(string) string) (string, error)
 		if err != nil {
 			return "", err
 		}
-		if err := p.write(&b, i, point(p.point)); err != nil {
-			return "", fmt.Errorf("%w\n    %s", err, strings.TrimSpace(text))
+		if err := p.write(&b, i, point(p.point), where); err != nil {
+			return "", err
 		}
 	}
 	return b.String(), nil
@@ -63,8 +63,8 @@ const columns = "TIME:<8t?timestamp TIME(s):>12e?time PID:<7 TID:<7 COMM:<15 CPU
 // write adds the probe to a script.
 // Whether stacks are wanted is decided while the script is compiled, since rows with and
 // without are of different types.
-func (p *probe) write(b *strings.Builder, id int, point string) error {
-	s := newScope(p, id, point)
+func (p *probe) write(b *strings.Builder, id int, point string, where *Places) error {
+	s := newScope(p, id, point, where)
 	condition, err := s.condition()
 	if err != nil {
 		return err
