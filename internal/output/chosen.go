@@ -44,11 +44,10 @@ type plan struct {
 func (c *Chosen) Write(item Item) error {
 	switch it := item.(type) {
 	case Header:
-		p := c.plan(it.Spec)
-		if p.spec == "" {
+		if it.Spec = c.plan(it.Spec).spec; it.Spec == "" {
 			return nil
 		}
-		return c.Sink.Write(Header{p.spec})
+		return c.Sink.Write(it)
 	case Row:
 		if c.Most > 0 && c.rows == c.Most {
 			return nil

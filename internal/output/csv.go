@@ -35,9 +35,9 @@ func (c *CSV) Write(item Item) error {
 	start := len(s.buf)
 	switch it := item.(type) {
 	case Header:
-		c.header(it.Spec)
+		c.header(it)
 	case Row:
-		columns := c.header(it.Spec)
+		columns := c.header(Header{Spec: it.Spec})
 		var cell []byte
 		for i := range it.Cells {
 			_, length := integer(it.Cells[i])
@@ -67,13 +67,14 @@ func (c *CSV) Write(item Item) error {
 
 // header writes the names of columns if that was not done, and yields the columns.
 // Names stand in front of the first row of each form of rows, as in text.
-func (c *CSV) header(spec string) []Column {
-	columns, first := c.rows.of(spec)
+// What text shows below a row are columns behind the others: each line has as many fields.
+func (c *CSV) header(h Header) []Column {
+	columns, first := c.rows.of(h.Spec)
 	if first {
 		for i := range columns {
 			c.out.buf = appendField(c.out.buf, i, []byte(columns[i].Name))
 		}
-		c.out.buf = append(c.out.buf, "\r\n"...)
+		c.out.buf = append(append(c.out.buf, h.Below...), "\r\n"...)
 	}
 	return columns
 }

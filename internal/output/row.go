@@ -21,7 +21,10 @@ type (
 		Hex   bool        // data is shown in hexadecimal, with its text beside
 	}
 	// Header is the names of columns. Each is written once.
-	Header struct{ Spec string }
+	Header struct {
+		Spec  string
+		Below string // names of what is below each row, a comma in front of each
+	}
 )
 
 func (Row) item()    {}

@@ -16,7 +16,7 @@ func sampleRows() []Item {
 		return Row{Spec: wide, Cells: cells, Boot: time.Unix(0, 0), Start: 5_000_000_000}
 	}
 	return []Item{
-		Header{wide}, Header{wide},
+		Header{Spec: wide}, Header{Spec: wide},
 		row(value.Uint(5_000_123_456), value.Int(42), value.Str("a\nb\x1b"), value.Int(-1234567), value.Uint(4608),
 			value.Int(-1), value.Str("x, \"y\"")),
 		row(value.Uint(4_999_999_999), value.Int(1), value.Str("longer than sixteen chars"), value.Int(999_999_500),

@@ -237,7 +237,7 @@ func (c *CSV) writeTable(t *Table) {
 	if c.tables++; c.tables > 1 {
 		s.buf = append(s.buf, "\r\n"...)
 	}
-	columns := c.header(t.Spec)
+	columns := c.header(Header{Spec: t.Spec})
 	rows, _, _ := t.arranged()
 	var cell []byte
 	for _, cells := range rows {

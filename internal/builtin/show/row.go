@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
@@ -57,7 +58,16 @@ var _ = builtin.Define(builtin.Func{
 	},
 	Opening: func(ev *object.Event) output.Item {
 		columns, _, _ := output.CutFormat(ev.Text)
-		return output.Header{Spec: columns}
+		h := output.Header{Spec: columns}
+		for _, a := range ev.Args[min(strings.Count(columns, " "), len(ev.Args)):] {
+			switch a.Type.(type) {
+			case *types.Stack:
+				h.Below += ",STACK_" + strconv.Itoa(strings.Count(h.Below, "STACK")+1)
+			case *types.Buffer:
+				h.Below += ",DATA"
+			}
+		}
+		return h
 	},
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
 		columns, format, formatted := output.CutFormat(ev.Text)
