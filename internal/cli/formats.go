@@ -10,6 +10,7 @@ import (
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/ui/live"
+	"github.com/hawktrace/hawk/internal/view"
 )
 
 // A formatGroup is a section of formats in help and manual.
@@ -60,11 +61,11 @@ func liveNames() (out []string) {
 // live reports whether -f names a live view.
 func (c *command) live() bool { return slices.Contains(liveNames(), c.format) }
 
-// prints reports whether -f names a form of what the script itself prints, which then needs no
-// maps to be of use. It is known when the script is compiled, and noted in printed: a name such
-// as folded stands for what the script prints if it prints stacks, else for a file of its maps.
-func (c *command) prints(o *object.Object) bool {
-	f := output.FindForm(c.format)
+// prints reports whether a format is a form of what the script itself prints, which then needs no
+// maps to be of use. It is known when the script is compiled, and of that of -f noted in printed: a name
+// such as folded stands for what the script prints if it prints stacks, else for a file of its maps.
+func prints(format string, o *object.Object) bool {
+	f := output.FindForm(format)
 	if f == nil {
 		return false
 	}
@@ -75,6 +76,22 @@ func (c *command) prints(o *object.Object) bool {
 		return show.PrintsStacks(o)
 	}
 	return true
+}
+
+// noFormat is the error for a format that a tool has nothing for, with those that it has. Its user knows
+// the tool, and not the maps of its script.
+func (c *command) noFormat(s *view.Script, o *object.Object) error {
+	var have []string
+	for _, name := range formatNames() {
+		f := export.Find(name)
+		if f == nil || prints(name, o) {
+			have = append(have, name)
+		} else if maps, err := f.Choose(s, nil); err == nil && (len(maps) == 1 || !f.Takes.One()) {
+			have = append(have, name)
+		}
+	}
+	return fmt.Errorf("%s has nothing for -f %s\nHINT: its formats are %s", c.tool.Name, c.format,
+		strings.Join(have, ", "))
 }
 
 // form is how what the script prints is written; text where -f names something made of a run. A

@@ -160,7 +160,7 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 	if !done {
 		status, done = c.badFormat()
 	}
-	c.printed = c.prints(p.Object)
+	c.printed = prints(c.format, p.Object)
 	if !done {
 		if err := c.badColumns(p.Object); err != nil {
 			status, done = c.fail(exitUsage, err), true

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/outfile"
 	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/view"
@@ -140,7 +141,7 @@ type saver struct {
 
 // files is who makes the files that were asked for; nil if none were. Everything that can be
 // wrong is found here, before the run: an hour of tracing is not lost to a misspelt directory.
-func (c *command) files(script *view.Script) (*saver, error) {
+func (c *command) files(script *view.Script, o *object.Object) (*saver, error) {
 	f := c.viewFormat()
 	if f == nil && len(c.saves) == 0 {
 		return nil, nil
@@ -154,10 +155,13 @@ func (c *command) files(script *view.Script) (*saver, error) {
 			file = ""
 		}
 		maps, err := f.Choose(v.script, c.mapNames)
+		several := f.Takes.One() && len(maps) > 1 && file == ""
 		switch {
+		case c.tool != nil && c.mapNames == nil && (err != nil || several):
+			return nil, c.noFormat(v.script, o)
 		case err != nil:
 			return nil, fmt.Errorf("-f %s: %w", f.Name, err)
-		case f.Takes.One() && len(maps) > 1 && file == "":
+		case several:
 			return nil, fmt.Errorf("-f %s shows one map: choose with --map: %s", f.Name, namesOf(maps))
 		case f.Binary && file == "" && isTerminal(c.out):
 			return nil, fmt.Errorf("-f %s is nothing for a terminal; use -o FILE", f.Name)

@@ -184,7 +184,7 @@ func (c *command) watch(p *session.Program) (*watch, error) {
 	if c.probeStats {
 		w.script.Maps = append(w.script.Maps, view.NewProbeStats())
 	}
-	files, err := c.files(w.script)
+	files, err := c.files(w.script, p.Object)
 	if err != nil {
 		return nil, err
 	}
