@@ -45,7 +45,15 @@ func (c *command) noVariant(p *session.Program) error {
 		return nil
 	}
 	err := fmt.Errorf("%s needs one of: %s", c.tool.Name, strings.Join(c.lacking, ", "))
-	if hint := c.whyLacking(c.lacking[0]); hint != "" {
+	hint := c.whyLacking(c.lacking[0])
+	// Java's marks stand first in tools that know several languages.
+	if pids := c.pids(); len(pids) == 1 && len(c.lacking) > 1 && strings.HasPrefix(c.lacking[0], "usdt:*:hotspot:") {
+		err = fmt.Errorf("%s: process %d has no marks of a known language", c.tool.Name, pids[0])
+		if strings.Contains(strings.Join(c.lacking, " "), ":python:") {
+			hint = strings.TrimPrefix(hint+"; python needs a build --with-dtrace", "; ")
+		}
+	}
+	if hint != "" {
 		err = fmt.Errorf("%w\nHINT: %s", err, hint)
 	}
 	if c.command != "" && strings.HasPrefix(c.lacking[0], "usdt:*:") {

@@ -213,18 +213,18 @@ func whyNoMark(p *probe.Point, o *probe.Options) string {
 	}
 	var of string
 	var notes []exe.Note
-	files := 0
+	var looked []string
 	eachFile(p, o, func(path string, file *exe.File) error {
 		own, err := file.USDT()
-		if files++; err == nil {
+		if looked = append(looked, path); err == nil {
 			of, notes = path, append(notes, own...)
 		}
 		return err
 	})
 	switch {
-	case files == 0:
+	case len(looked) == 0:
 		return ""
-	case files == 1:
+	case len(looked) == 1:
 		return otherMarks(p, of, notes)
 	}
 	// Marks of the same provider are those of interest, where there are many files.
@@ -236,7 +236,11 @@ func whyNoMark(p *probe.Point, o *probe.Options) string {
 	if len(notes) > 0 {
 		return otherMarks(p, "one of the files", notes)
 	}
-	which := fmt.Sprintf("%d files", files)
+	// Those of one process are few, and its user knows them.
+	if p.Target == "*" && o.OnePID() {
+		return "files looked at: " + attach.SomeOf(looked)
+	}
+	which := fmt.Sprintf("%d files", len(looked))
 	if p.Target == "*" {
 		which += " of the programs that run"
 	}
