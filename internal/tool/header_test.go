@@ -129,7 +129,7 @@ func TestHeaders(t *testing.T) {
 				if len(translate.Options) > 0 {
 					sample = map[string][]string{translate.Options[0]: {`f():char*:arg1`}}
 				}
-				script, err := translate.Translate(sample, func(text string) string { return "kprobe:" + text })
+				script, err := translate.Translate(sample, func(text string) string { return "kprobe:" + text }, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
