@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"github.com/ianlancetaylor/demangle"
+
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A Symbol is a function (or, where asked for, a variable) of a file.
@@ -318,11 +320,11 @@ func (f *File) Functions(match func(name []byte) bool) []Symbol {
 func sortByName(syms []Symbol) []Symbol {
 	// Places are sorted in place of symbols, which are large to move about. The code that sorts
 	// pointers is in every program.
-	order := make([]*Symbol, len(syms))
-	for i := range order {
-		order[i] = &syms[i]
+	byName := make([]*Symbol, len(syms))
+	for i := range byName {
+		byName[i] = &syms[i]
 	}
-	slices.SortFunc(order, func(a, b *Symbol) int {
+	slices.SortFunc(byName, func(a, b *Symbol) int {
 		if c := strings.Compare(a.Name, b.Name); c != 0 {
 			return c
 		}
@@ -336,7 +338,7 @@ func sortByName(syms []Symbol) []Symbol {
 		return cmp.Compare(uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(b)))
 	})
 	out := make([]Symbol, 0, len(syms))
-	for _, s := range order {
+	for _, s := range byName {
 		if len(out) == 0 || s.Name != out[len(out)-1].Name {
 			out = append(out, *s)
 		}
@@ -406,14 +408,22 @@ func NewTable(files ...*File) *Table {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b entry) int {
-		if c := cmp.Compare(a.addr, b.addr); c != 0 {
+	places := make([]order.Pair, len(all))
+	for i := range all {
+		places[i] = order.Pair{Key: all[i].addr, Value: uint64(i)}
+	}
+	slices.SortFunc(places, func(a, b order.Pair) int {
+		if c := cmp.Compare(a.Key, b.Key); c != 0 {
 			return c
 		}
-		return compareEntries(&a, &b)
+		return compareEntries(&all[a.Value], &all[b.Value])
 	})
-	all = slices.CompactFunc(all, func(a, b entry) bool { return a.addr == b.addr })
-	return &Table{append(make([]entry, 0, len(all)), all...)}
+	places = slices.CompactFunc(places, func(a, b order.Pair) bool { return a.Key == b.Key })
+	t := &Table{make([]entry, len(places))}
+	for i, p := range places {
+		t.syms[i] = all[p.Value]
+	}
+	return t
 }
 
 func (f *File) isCode(addr uint64) bool {

@@ -8,6 +8,10 @@ import (
 	"sort"
 )
 
+// A Pair is what is sorted where there is much of it, by package slices: all who sort pairs share the code. It says of
+// something else where that is, and what it is sorted by.
+type Pair struct{ Key, Value uint64 }
+
 // By sorts s by a comparison as of cmp.Compare.
 func By[E any](s []E, compare func(a, b E) int) { sort.Sort(of(s, compare)) }
 

@@ -28,7 +28,7 @@ type Entries struct {
 }
 
 // A pair is an element of numbers, which are in the order of the integers they stand for.
-type pair struct{ key, value uint64 }
+type pair = order.Pair
 
 // pairs are elements of numbers.
 type pairs struct{ list[pair] }
@@ -93,7 +93,7 @@ func (es *Entries) Add(key, val value.Value) {
 			es.keySigned, es.valueSigned = keySigned, valueSigned
 		}
 		if ok && also && keySigned == es.keySigned && valueSigned == es.valueSigned {
-			es.numbers.add(pair{k, v})
+			es.numbers.add(pair{Key: k, Value: v})
 			return
 		}
 	}
@@ -143,7 +143,7 @@ func (es *Entries) At(i int) Entry {
 		return es.packed.at(i)
 	}
 	p := es.numbers.at(i)
-	return Entry{ranked(p.key, es.keySigned), ranked(p.value, es.valueSigned)}
+	return Entry{ranked(p.Key, es.keySigned), ranked(p.Value, es.valueSigned)}
 }
 
 // rank maps integers to unsigned ones in the same order.
@@ -185,12 +185,12 @@ func (es *Entries) sort() {
 	order := make([]pair, len(es.values))
 	for i, e := range es.values {
 		w, _ := weight(e.Value)
-		order[i] = pair{uint64(i), w}
+		order[i] = pair{Key: uint64(i), Value: w}
 	}
 	sortByWeight(order, func(a, b uint64) int { return value.Compare(es.values[a].Key, es.values[b].Key) })
 	sorted := make([]Entry, len(order))
 	for i, w := range order {
-		sorted[i] = es.values[w.key]
+		sorted[i] = es.values[w.Key]
 	}
 	es.values = sorted
 }
@@ -199,10 +199,10 @@ func (es *Entries) sort() {
 // pairs, as all that is sorted by weight, since each type would have code of its own.
 func sortByWeight(order []pair, compare func(a, b uint64) int) {
 	slices.SortFunc(order, func(a, b pair) int {
-		if a.value != b.value {
-			return cmp.Compare(a.value, b.value)
+		if a.Value != b.Value {
+			return cmp.Compare(a.Value, b.Value)
 		}
-		return compare(a.key, b.key)
+		return compare(a.Key, b.Key)
 	})
 }
 
@@ -221,8 +221,8 @@ func (ps *pairs) sort() {
 		to.blocks = append(to.blocks, make([]pair, len(block)))
 	}
 	for _, word := range []func(pair) uint64{func(p pair) uint64 {
-		return p.key
-	}, func(p pair) uint64 { return p.value }} {
+		return p.Key
+	}, func(p pair) uint64 { return p.Value }} {
 		all, some := ^uint64(0), uint64(0)
 		for _, block := range ps.blocks {
 			for _, p := range block {

@@ -79,14 +79,14 @@ func (p *packed) sort() {
 	cell := make([]byte, 0, p.how.Cell)
 	for i := range order {
 		at := *p.places.at(i)
-		order[i].key = uint64(at)
+		order[i].Key = uint64(at)
 		cell = squeezed(cell[:0], value.SkipOrdered(p.how.Key, p.element(at)), p.how.Cell)
-		order[i].value, _ = weight(p.how.Value(cell))
+		order[i].Value, _ = weight(p.how.Value(cell))
 	}
 	// No form of a key begins another one, so that values behind them decide nothing.
 	sortByWeight(order, func(a, b uint64) int { return bytes.Compare(p.element(place(a)), p.element(place(b))) })
 	for i, w := range order {
-		*p.places.at(i) = place(w.key)
+		*p.places.at(i) = place(w.Key)
 	}
 }
 
