@@ -88,7 +88,7 @@ func (d *decoder) name(nr int) string {
 	if nr >= 0 && nr < len(d.names) && d.names[nr] != "" {
 		return d.names[nr]
 	}
-	return "syscall_" + string(appendHex(nil, uint64(nr%compat)))
+	return "syscall_" + string(appendHex(nil, uint64(number(nr))))
 }
 
 // call is what is known of the call with a number. It is looked up once: finding one is a search in
@@ -108,6 +108,9 @@ func (d *decoder) call(nr int) *call {
 		return d.calls[nr]
 	}
 	if d.other[nr] == nil {
+		if len(d.other) >= compat {
+			clear(d.other) // a program may try any number
+		}
 		c := find(d.name(nr))
 		d.other[nr] = &c
 	}

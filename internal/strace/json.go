@@ -37,7 +37,7 @@ func (s *Sink) object(c *Call) {
 	s.str(`, "name": `)
 	s.b = value.AppendJSONString(s.b, []byte(s.of.name))
 	// The numbers of 32-bit programs are moved by compat to keep both tables in one.
-	field("nr", int64(c.Nr%compat))
+	field("nr", int64(number(c.Nr)))
 	if c.Nr >= compat {
 		s.str(`, "abi": "i386"`)
 	}

@@ -222,7 +222,7 @@ func (s *Sink) noHead(th *thread) {
 
 func (s *Sink) callNumber(nr int) {
 	if s.o.Number {
-		s.str(fmt.Sprintf("[%4d] ", nr%compat))
+		s.str(fmt.Sprintf("[%4d] ", number(nr)))
 	}
 }
 

@@ -6,6 +6,7 @@ package strace
 
 import (
 	"embed"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,6 +130,18 @@ func loadSet(name, goarch string) set {
 // compat is what the script adds to the numbers of calls of 32-bit programs. It is more than any
 // table of a 64-bit processor has.
 const compat = 2048
+
+// number is the number of a call as the kernel has it. The script moves what is compat or more below all that
+// is negative in itself.
+func number(nr int) int {
+	switch {
+	case nr < math.MinInt32:
+		return nr + 1<<32
+	case nr >= compat:
+		return nr - compat
+	}
+	return nr
+}
 
 // numbers are the calls of a processor by their numbers, with those of 32-bit programs behind them;
 // "" where there is none. arm64 has 32-bit programs as well, whose calls hawk does not trace.
