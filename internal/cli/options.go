@@ -120,7 +120,7 @@ func ownOptions() []option {
 			set: (*settings).setMaxKeys},
 		{long: "max-probes", arg: "N", doc: "attach nothing if there are more probes, in place of max_probes",
 			set: (*settings).setMaxProbes},
-		{long: "events", arg: "N", doc: "end after N rows of row()", set: (*settings).setEvents},
+		{long: "events", arg: "N", doc: "end after N rows of row(), or lines of strace", set: (*settings).setEvents},
 		{long: "match", arg: "REGEX", doc: "print only rows of which a column matches; COLUMN=REGEX: that column",
 			set: (*settings).setMatch},
 		{long: "columns", arg: "NAME,…", doc: "print only these columns of rows, in this order",

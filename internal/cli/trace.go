@@ -125,6 +125,9 @@ func (c *command) trace(p *session.Program) int {
 		o.Sink = c.sink(out, to, o.Stderr, p.Config)
 	}
 	if c.lines != nil {
+		if c.events > 0 {
+			to = &firstLines{to, c.events, s.Stop}
+		}
 		o.Sink = c.lines(to, o.Sink)
 	}
 	// Rows are chosen last before the sink, so that --events counts those that are shown.
@@ -177,6 +180,28 @@ func (c *command) trace(p *session.Program) int {
 		status = res.Command
 	}
 	return status & 0xff
+}
+
+// firstLines passes on so many lines, and ends the run behind them: what tools make lines of are no rows.
+type firstLines struct {
+	w    io.Writer
+	left uint64
+	full func()
+}
+
+func (l *firstLines) Write(b []byte) (int, error) {
+	end := 0
+	for ; l.left > 0 && end < len(b); end++ {
+		if b[end] == '\n' {
+			if l.left--; l.left == 0 {
+				l.full()
+			}
+		}
+	}
+	if _, err := l.w.Write(b[:end]); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // endLater ends a run that has been attached for as long as --duration says. The time begins when
