@@ -39,7 +39,7 @@ func TestTrace(t *testing.T) {
 	script, err := trace(operands(`r "%d %d", $entry(arg1), retval`), func(string) string { return "kretprobe:f" }, nil)
 	for _, part := range []string{
 		"\nkprobe:f\n/wanted()/\n{\n  @entry0_0[tid, (uint64)@depth0[tid]] = arg0;\n  @depth0[tid]++;\n}\n",
-		"\nkretprobe:f\n/@depth0[tid] > 0 && wanted()/\n",
+		"\nkretprobe:f\n/@depth0[tid] > 0 && others(@self) && wanted()/\n",
 		"@entry0_0[tid, (uint64)@depth0[tid] - 1], retval",
 		"\nkretprobe:f\n/@depth0[tid] > 0/\n{\n" +
 			"  @depth0[tid]--;\n  delete(@entry0_0, (tid, (uint64)@depth0[tid]));\n}\n",

@@ -28,9 +28,20 @@ func Of(tool string) *Translator { return translators[tool] }
 
 // prelude begins the script of every trace.
 // Options that every probe obeys are asked in one macro, which is empty work when none is
-// given.
+// given. What hawk does to print a line would be the next line where a probe is on writes, and so
+// it is left out; begin runs in hawk.
 const prelude = `config = {
   print_maps_on_exit = false;
+}
+
+begin
+{
+  @self = pid;
+}
+
+macro others(@self)
+{
+  getopt("include-self") || pid != @self
 }
 
 macro wanted()
@@ -81,7 +92,7 @@ func (p *probe) write(b *strings.Builder, id int, point string, where *Places) e
 	if len(values) > 0 {
 		args += ", " + strings.Join(values, ", ")
 	}
-	fmt.Fprintf(b, "\n%s\n/%s/\n{\n", point, s.begun()+condition)
+	fmt.Fprintf(b, "\n%s\n/%s/\n{\n", point, s.begun()+"others(@self) && "+condition)
 	key := strings.Join(append([]string{p.function(point)}, values...), ", ")
 	fmt.Fprintf(b, "  if comptime (getopt(\"aggregate\", 0) > 0) {\n    @told%d[%s] = count();\n  }\n", id, key)
 	for _, stacks := range []struct{ options, stacks string }{
