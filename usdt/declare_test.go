@@ -1,6 +1,9 @@
 package usdt
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // same takes what can be the argument of a mark.
 func same[T Arg](v T) T { return v }
@@ -49,5 +52,19 @@ func TestDeclared(t *testing.T) {
 	}
 	if declared != 8 {
 		t.Errorf("%d marks", declared)
+	}
+}
+
+// TestZeroProvider: a provider that New has not made takes no marks, since it has no name.
+func TestZeroProvider(t *testing.T) {
+	for _, p := range []*Provider{nil, {}} {
+		func() {
+			defer func() {
+				if text, _ := recover().(string); !strings.Contains(text, "New") {
+					t.Errorf("%q", text)
+				}
+			}()
+			NewMark0(p, "m")
+		}()
 	}
 }

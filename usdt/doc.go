@@ -60,7 +60,7 @@
 // A directory is used only if it belongs to the user that runs the program, others cannot write to
 // it, and files in it may be executed. If there is none, the file is one in memory only. It stays
 // where it is when the program ends, so that one can attach to it before the program starts; Load
-// removes files of the directory that nobody has used for a day.
+// removes files of the directory that nobody has used for a day, once an hour.
 //
 // Firing is an ordinary call; stacks with frame pointers show the mark's function, the function that fired it, and its
 // callers. The profiler of Go accounts the time of a mark as external code.

@@ -25,7 +25,7 @@ func (m *mapping) load(im *image, o *LoadOptions) error {
 			if err == nil {
 				if err = m.enter(f, im); err == nil {
 					m.path = f.Name()
-					dir.tidy(im.name())
+					dir.tidyOnce(im.name())
 					return nil
 				}
 				f.Close()

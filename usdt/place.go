@@ -214,6 +214,23 @@ func Tidy() (removed []string, err error) {
 	return removed, err
 }
 
+// tidyOnce tidies a directory that this process has not tidied within the hour. A process may load
+// thousands of providers, whose files are all in it.
+func (d directory) tidyOnce(keep string) {
+	registry.Lock()
+	due := time.Since(registry.tidied[d.path]) > time.Hour
+	if due {
+		if registry.tidied == nil {
+			registry.tidied = map[string]time.Time{}
+		}
+		registry.tidied[d.path] = time.Now()
+	}
+	registry.Unlock()
+	if due {
+		d.tidy(keep)
+	}
+}
+
 // tidy removes files that nobody uses from a directory of our own making.
 func (d directory) tidy(keep string) (removed []string, err error) {
 	if !d.make {

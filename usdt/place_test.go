@@ -213,6 +213,14 @@ func TestTidy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	busy := loadPlace(t, nil) // at once after the first
+	busy.Close()
+	for _, name := range gone {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Errorf("%s: each of many providers tidies", name)
+		}
+	}
+	clear(registry.tidied) // an hour later
 	next := loadPlace(t, nil)
 	for _, name := range append(stay, filepath.Base(next.Path())) {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 )
 
@@ -71,6 +72,9 @@ func checkName(name string) error {
 func (p *Provider) add(m *mark, name string, kinds []Kind) {
 	if err := checkName(name); err != nil {
 		panic("usdt: mark " + err.Error())
+	}
+	if p == nil || p.name == "" {
+		panic("usdt: mark " + name + " needs a provider that New has made")
 	}
 	if len(kinds) > maxWords {
 		panic(fmt.Sprintf("usdt: mark %s:%s has arguments of %d words, %d are possible", p.name, name,
@@ -154,10 +158,11 @@ func (p *Provider) Path() string {
 	return p.memory.path
 }
 
-// registry has the providers that are loaded.
+// registry has the providers that are loaded, and when which directory was tidied.
 var registry struct {
 	sync.Mutex
 	loaded []*Provider
+	tidied map[string]time.Time
 }
 
 // Info describes a mark that is loaded.
