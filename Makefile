@@ -36,7 +36,7 @@ build:
 # where no records are read, and aligns functions as closely as the linker's tables allow.
 STD := bufio bytes compress/... context errors golang.org/... hash/... internal/poll internal/syscall/... \
 	internal/zstd io/... log/... slices sort strconv strings sync syscall unicode/... github.com/therootcompany/xz
-HOT := output session/ring unwind
+HOT := output session/ring
 min:
 	go build -tags min $(BUILD) $(patsubst %,-gcflags=%=-l,$(STD)) -gcflags=$(OWN)/...=-l \
 		$(patsubst %,-gcflags=$(OWN)/%=,$(HOT)) -ldflags '$(LDFLAGS) -funcalign 4' -o hawk-min ./cmd/hawk

@@ -16,6 +16,7 @@ import (
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/expand"
 	"github.com/hawktrace/hawk/internal/lower"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/opt"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -113,32 +114,12 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 			}
 		}
 	}()
-	enter("parse")
-	if o.Watch != nil {
-		o.Watch.File(f)
-	}
-	tree, more := syntax.Parse(f)
+	in, more := fitting(f, o, enter)
 	ds.Merge(more)
-	if ds.HasErrors() {
+	prog := in.prog
+	if prog == nil {
 		return nil, ds
 	}
-	if o.Watch != nil {
-		o.Watch.Parsed(tree)
-	}
-
-	enter("expand")
-	script, more := expand.Expand(tree, expand.Options{
-		Params: o.Params, IncludeDirs: o.IncludeDirs, Includes: o.Includes, Environment: o.Environment,
-		Defaults: o.Defaults,
-		Files:    o.Files, Library: o.Library, Caller: o.Caller, Probe: o.Probe,
-	})
-	ds.Merge(more)
-	if script == nil {
-		return nil, ds
-	}
-	enter("check")
-	prog, more := check.Check(script)
-	ds.Merge(more)
 	if !ds.HasErrors() && o.Vet != nil {
 		o.Vet(prog, ds)
 	}
@@ -150,14 +131,14 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		return &Result{Config: prog.Config, Probes: points(prog), Checked: prog}, ds
 	}
 	if o.Watch != nil {
-		o.Watch.Checked(tree, prog)
+		o.Watch.Checked(in.tree, prog)
 	}
 
-	res, more = build(prog, script.Options, o, enter)
+	res, more = build(prog, in.script.Options, o, enter)
 	if !o.Pieces && slices.ContainsFunc(more.List(), func(d *source.Diagnostic) bool { return d.Code == tooLarge }) {
 		// A program that is too large for one function may fit in several.
 		o.Pieces = true
-		again, also := build(prog, script.Options, o, enter)
+		again, also := build(prog, in.script.Options, o, enter)
 		ours := slices.ContainsFunc(also.List(), func(d *source.Diagnostic) bool { return d.Severity == source.Bug })
 		if again != nil || !ours { // what is too large in several, too, is all that has to be changed
 			res, more = again, also
@@ -165,10 +146,71 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	}
 	ds.Merge(more)
 	if res != nil {
-		res.Tree = tree
+		res.Tree = in.tree
 		res.Object.Settle()
 	}
 	return res, ds
+}
+
+// A typed script is a text that has been taken to its types. What it cannot be taken to is nil.
+type typed struct {
+	tree   *syntax.Script
+	script *expand.Script
+	prog   *check.Program
+}
+
+// fitting reads a script, once more with shorter texts if it has keys that are too long for the kernel,
+// unless somebody says how long texts are.
+func fitting(f *source.File, o Options, enter func(stage string)) (typed, *source.Diagnostics) {
+	in, ds := read(f, o, 0, enter)
+	if in.prog == nil || ds.HasErrors() {
+		return in, ds
+	}
+	size, at := lower.TextSize(in.prog, in.script.Options)
+	if size == 0 {
+		return in, ds
+	}
+	again, more := read(f, o, size, enter)
+	if again.prog == nil || more.HasErrors() || again.prog.Config.MaxStrlen != size {
+		return in, ds
+	}
+	more.Warnf("short-texts", at, "this kernel takes keys of %d bytes at most, so that texts are cut after %d",
+		lower.OldKey, size).
+		Hint("max_strlen says how many bytes are kept; kernels from %s on take longer keys", machine.LargeKey.Since)
+	return again, more
+}
+
+// read takes a script from its text to its types.
+func read(f *source.File, o Options, maxStrlen int, enter func(stage string)) (in typed, ds *source.Diagnostics) {
+	ds = &source.Diagnostics{}
+	enter("parse")
+	if o.Watch != nil {
+		o.Watch.File(f)
+	}
+	tree, more := syntax.Parse(f)
+	ds.Merge(more)
+	in.tree = tree
+	if ds.HasErrors() {
+		return in, ds
+	}
+	if o.Watch != nil {
+		o.Watch.Parsed(tree)
+	}
+
+	enter("expand")
+	in.script, more = expand.Expand(tree, expand.Options{
+		Params: o.Params, IncludeDirs: o.IncludeDirs, Includes: o.Includes, Environment: o.Environment,
+		Defaults: o.Defaults, MaxStrlen: maxStrlen,
+		Files: o.Files, Library: o.Library, Caller: o.Caller, Probe: o.Probe,
+	})
+	ds.Merge(more)
+	if in.script == nil {
+		return in, ds
+	}
+	enter("check")
+	in.prog, more = check.Check(in.script)
+	ds.Merge(more)
+	return in, ds
 }
 
 // A cancelled compilation unwinds to its caller.

@@ -98,7 +98,8 @@ var settings = []Setting{
 		func(c *Config) *int { return &c.MaxMapKeys }).atLeast(1).atMost(MostMapKeys),
 	integer("max_probes", "1024", "The most probes a script may attach.",
 		func(c *Config) *int { return &c.MaxProbes }),
-	integer("max_strlen", "1024", "Capacity of strings read by str() and the like, in bytes.",
+	integer("max_strlen", "1024", "Capacity of strings read by str() and the like, in bytes. Before Linux 5.11, "+
+		"where keys take 512 bytes at most, the default is what makes them fit.",
 		func(c *Config) *int { return &c.MaxStrlen }).atLeast(1).atMost(mostStrlen),
 	choice("missing_probes", []string{"error", "warn", "ignore"}, "error",
 		"What happens when a probe does not exist or cannot be attached.",

@@ -24,6 +24,7 @@ type Options struct {
 	Includes    []string            // headers read before the script
 	Environment *config.Environment // settings that win over the script's; nil: none
 	Defaults    *config.Environment // settings that the script's win over; nil: none
+	MaxStrlen   int                 // max_strlen where nobody sets it; 0: its own default
 	// Files are what imports and headers are read from, and nothing else is; nil: the
 	// files of the machine that hawk runs on, if they are to be trusted.
 	Files fs.FS
@@ -115,7 +116,7 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 	}
 	e.imports(s, o)
 	e.out.Lacking = e.ds.HasErrors()
-	e.config(o.Environment, o.Defaults)
+	e.config(o)
 	before := e.ds.Errors()
 	e.readC(o)
 	e.out.Lacking = e.out.Lacking || e.ds.Errors() > before
@@ -241,17 +242,20 @@ func (e *expander) isKnownValue(name string) bool {
 
 // config applies settings, those that win over others last: defaults, the script's, the
 // environment.
-func (e *expander) config(env, defaults *config.Environment) {
+func (e *expander) config(o Options) {
 	c := e.out.Config
-	if defaults != nil {
-		defaults.Apply(c)
+	if o.MaxStrlen > 0 {
+		c.MaxStrlen = o.MaxStrlen
+	}
+	if o.Defaults != nil {
+		o.Defaults.Apply(c)
 	}
 	for _, item := range e.out.Tree.Items {
 		if block, ok := item.(*syntax.Config); ok {
 			c.Apply(block, &e.ds)
 		}
 	}
-	if env != nil {
+	if env := o.Environment; env != nil {
 		env.Apply(c)
 		for _, w := range env.Warnings {
 			e.ds.Warnf("config-renamed", source.Span{}, "%s", w)

@@ -8,6 +8,8 @@ import (
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -46,12 +48,9 @@ func (m *module) layoutMap(mp *check.Map) {
 	if mp.Key != nil {
 		keyBytes = types.RoundUp(mp.Key.Size(), 8)
 	}
-	const most = 512 // what the BPF stack holds
-	// Older kernels refuse hash maps with larger keys (htab_map_alloc_check in
-	// kernel/bpf/hashtab.c).
-	if keyBytes > most && !m.has(machine.LargeKey) {
+	if keyBytes > OldKey && !m.has(machine.LargeKey) {
 		m.diags.Errorf("kernel", mp.First, "the keys of %s take %d bytes, and this kernel allows %d",
-			mp.Name, keyBytes, most).
+			mp.Name, keyBytes, OldKey).
 			Hint("kernels from %s on allow more; shorten strings in the key: str(…, 200), or max_strlen for all",
 				machine.LargeKey.Since)
 	}
@@ -84,6 +83,56 @@ func (m *module) layoutMap(mp *check.Map) {
 			Name: mp.Name[1:] + ".turn", Type: bpf.ArrayOfMaps, KeySize: 4, ValueSize: 4, MaxEntries: 1, Inner: s.Map,
 		})
 	}
+}
+
+// OldKey is how many bytes keys of hash maps have at most on older kernels: what the BPF stack holds
+// (htab_map_alloc_check in kernel/bpf/hashtab.c).
+const OldKey = 512
+
+// TextSize is what max_strlen has to be for all keys of a program to fit a kernel that takes small ones
+// only, and where the longest key stands. It is 0 if they all fit, or would not by that.
+func TextSize(p *check.Program, o *probe.Options) (size int, at source.Span) {
+	for _, mp := range p.Maps {
+		if mp.Key == nil || types.RoundUp(mp.Key.Size(), 8) <= OldKey {
+			continue
+		}
+		if o.Has(machine.LargeKey) {
+			return 0, at
+		}
+		texts, bytes := longTexts(mp.Key, p.Config.MaxStrlen)
+		if texts == 0 {
+			return 0, at
+		}
+		// Each text may be padded to eight bytes, and has one more for the NUL.
+		fits := (OldKey-(types.RoundUp(mp.Key.Size(), 8)-bytes))/texts&^7 - 1
+		if fits < shortText/2 {
+			return 0, at
+		}
+		if size == 0 || fits < size {
+			size, at = fits, mp.First
+		}
+	}
+	return size, at
+}
+
+// longTexts counts the texts in a key that have at least so many bytes, and what they take together.
+func longTexts(t types.Type, least int) (texts, bytes int) {
+	var elems []types.Type
+	switch t := t.(type) {
+	case *types.String:
+		if t.Cap >= least {
+			return 1, t.Cap
+		}
+	case *types.Tuple:
+		elems = t.Elems
+	case *types.Record:
+		elems = t.Elems
+	}
+	for _, e := range elems {
+		n, b := longTexts(e, least)
+		texts, bytes = texts+n, bytes+b
+	}
+	return texts, bytes
 }
 
 // layoutShort adds a map for the elements with short keys, where it matters that these cost less.
