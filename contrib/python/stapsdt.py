@@ -294,7 +294,8 @@ class Probe:
     def fire(self, *args):
         """Hits the mark if a tracer is attached, and returns whether one is.
 
-        Texts and bytes end in NUL for the tracer; None is 0, as is what is left out."""
+        Texts and bytes end in NUL for the tracer; what is left out is 0, as is None and what else is no number:
+        that it is traced is no reason for a program to fail."""
         if not self.count[0]:
             return False
         words, kept = [], []
@@ -302,12 +303,15 @@ class Probe:
             if isinstance(a, str):
                 try:
                     a = a.encode("utf-8", "surrogateescape")
-                except UnicodeEncodeError:  # that it is traced is no reason for a program to fail
+                except UnicodeEncodeError:
                     a = a.encode("utf-8", "replace")
             if isinstance(a, (bytes, bytearray, memoryview)):
                 kept.append(ctypes.create_string_buffer(bytes(a)))
                 a = ctypes.addressof(kept[-1])
-            words.append(int(a or 0) & 0xFFFFFFFFFFFFFFFF)
+            try:
+                words.append(int(a or 0) & 0xFFFFFFFFFFFFFFFF)
+            except (TypeError, ValueError, OverflowError):
+                words.append(0)
         words += [0] * (len(self.args) - len(words))
         self._function(*words)
         return True
