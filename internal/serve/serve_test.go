@@ -234,10 +234,10 @@ with hawk.Hawk(sys.argv[1]) as h:
     except KeyboardInterrupt:
         print(len(run.map("@n")))
     hawk.HELD = 5
-    seen = run.stats()["Events"]
+    seen, held = run.stats()["Events"], run._events.qsize()
     while run.stats()["Dropped"] < 20:
         pass
-    print(run.stats()["Events"] < seen + 100, len([e for e in (run.stop(), run)[1] if e["kind"] == "print"]) < 50)
+    print(run.stats()["Events"] < seen + 100, len([e for e in (run.stop(), run)[1] if e["kind"] == "print"]) <= held + 5)
     print(list(run))
     h._process.kill()
     try:
