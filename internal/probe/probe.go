@@ -290,6 +290,8 @@ type Options struct {
 	// Option is the text of the script's own option of a name, for attach points; nil:
 	// the script has none.
 	Option func(name string) (string, error)
+	// Groups are all of the script's, when they are attached.
+	Groups []*Group
 	// Step is called after each of many attachments; an error ends attaching.
 	// Nil: nobody wants to know.
 	Step func() error

@@ -44,7 +44,9 @@ func (s *session) attach() error {
 	programs := s.Object.Programs
 	attachable, attached := 0, 0
 	total := 0
+	s.o.Probe.Groups = nil
 	for _, p := range programs {
+		s.o.Probe.Groups = append(s.o.Probe.Groups, p.Group)
 		if trigger(p) == probe.NotOurs {
 			total += len(p.Group.Points)
 		}

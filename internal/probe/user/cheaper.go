@@ -48,8 +48,49 @@ func regsRead(x arch.ABI, u probe.Uses) (regs insn.Registers) {
 
 // A mover finds better places for the probes of a group in one file.
 type mover struct {
-	file  *exe.File
-	moved []uint64 // by point: how far, bytes
+	file   *exe.File
+	moved  []uint64           // by point: how far, bytes
+	beside map[uint64]*beside // by function
+}
+
+// beside is what the probes that the script has on calls of a function and on its first
+// instructions leave to one that is moved: their order must stay what it is at the places that
+// the script names.
+type beside struct {
+	start uint64         // in the file
+	keep  insn.Registers // that one of them reads
+	near  uint64         // how far behind the start the first instruction with a probe is; 0: there is none
+	stays bool           // one of them stays at the start
+}
+
+// allBeside finds the probes of the script on the functions that some points of a group are on, all
+// in one file. Those on the same calls move alike. Return probes have nothing to say at the start.
+func allBeside(g *probe.Group, points []int, o *probe.Options) map[uint64]*beside {
+	all := map[uint64]*beside{}
+	for _, i := range points {
+		if p := g.Points[i]; p.Kind.Retval == nil {
+			all[p.Place.Func] = &beside{start: p.Place.Offset}
+		}
+	}
+	for _, h := range o.Groups {
+		for _, p := range h.Points {
+			if p.Place == nil || p.Kind.Retval != nil || p.Target != g.Points[points[0]].Target {
+				continue
+			}
+			b := all[p.Place.Func]
+			if b == nil {
+				continue
+			}
+			behind := p.Place.Offset - b.start
+			if behind == 0 {
+				b.keep |= regsRead(p.Place.ABI, h.Uses)
+				b.stays = b.stays || !movable(h) || !mayMove(p)
+			} else if b.near == 0 || behind < b.near {
+				b.near = behind
+			}
+		}
+	}
+	return all
 }
 
 // movable reports whether probes of a group may stand behind the first instruction
@@ -79,7 +120,7 @@ func cheaperPlaces(g *probe.Group, o *probe.Options) []uint64 {
 		if err != nil {
 			continue // who attaches says so
 		}
-		m := mover{file, moved}
+		m := mover{file, moved, allBeside(g, points, o)}
 		for _, i := range points {
 			m.look(i, g.Points[i].Place, g)
 		}
@@ -113,8 +154,17 @@ func (m *mover) look(i int, pl *probe.Place, g *probe.Group) {
 	if pl.ABI == arch.ABIGo {
 		keep |= insn.GoroutineAt
 	}
+	near := uint64(maxPrologue)
+	if b := m.beside[pl.Func]; b != nil {
+		if b.stays {
+			return
+		}
+		if keep |= b.keep; b.near > 0 {
+			near = b.near
+		}
+	}
 	n := uint64(insn.AMD64.Cheaper(code[:min(len(code), maxPrologue)], keep, pl.ABI == arch.ABIGo))
-	if n == 0 || m.nearJump(pl.Func, n) {
+	if n == 0 || n >= near || m.nearJump(pl.Func, n) {
 		return
 	}
 	if led := ledPlaces.Of(m.file); led != nil &&

@@ -84,7 +84,7 @@ func TestMover(t *testing.T) {
 			kind.Retval = uretprobeRow(t).Retval
 		}
 		g := &probe.Group{Uses: tt.uses, Points: []*probe.Point{{Kind: kind}}}
-		m := mover{program(t, bytes.Join([][]byte{before, code, hexBytes(tt.after)}, nil)), []uint64{0}}
+		m := mover{program(t, bytes.Join([][]byte{before, code, hexBytes(tt.after)}, nil)), []uint64{0}, nil}
 		m.look(0, &probe.Place{Func: 0x1000 + uint64(len(before)), Size: uint64(len(code))}, g)
 		if m.moved[0] != tt.want {
 			t.Errorf("%s: moved by %d bytes, want %d", tt.name, m.moved[0], tt.want)
@@ -105,6 +105,50 @@ func TestMovable(t *testing.T) {
 	for _, u := range []probe.Uses{{Regs: true}, {Ctx: true}, {Stack: true}} {
 		if movable(&probe.Group{Uses: u}) {
 			t.Errorf("%+v can be moved", u)
+		}
+	}
+}
+
+// TestBeside has probes of a script on one function, and how far the first of them is moved.
+func TestBeside(t *testing.T) {
+	const code = "31c0 89fa 7401 c3 c3" // xor eax, eax; mov edi, edx; je
+	b, err := hex.DecodeString(strings.ReplaceAll(code, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := program(t, append(bytes.Repeat([]byte{0xcc}, 8), b...))
+	uprobe, ok := probe.Lookup("uprobe")
+	if !ok {
+		t.Fatal("no uprobe")
+	}
+	group := func(u probe.Uses, behind ...uint64) *probe.Group {
+		g := &probe.Group{Uses: u}
+		for _, n := range behind {
+			pl := &probe.Place{Func: 0x1008, Size: uint64(len(b)), Offset: 0x80 + n}
+			g.Points = append(g.Points, &probe.Point{Kind: uprobe, Target: "program", Func: "f", Offset: n,
+				Parts: []probe.Part{{Text: "f"}}, Pattern: &probe.Pattern{}, Place: pl})
+		}
+		return g
+	}
+	back := group(probe.Uses{}, 0)
+	back.Points[0].Kind = uretprobeRow(t)
+	for name, tt := range map[string]struct {
+		groups []*probe.Group
+		want   uint64
+	}{
+		"alone":              {[]*probe.Group{group(probe.Uses{}, 0)}, 4},
+		"same":               {[]*probe.Group{group(probe.Uses{}, 0), group(probe.Uses{}, 0)}, 4},
+		"a stack":            {[]*probe.Group{group(probe.Uses{}, 0), group(probe.Uses{Stack: true}, 0)}, 0},
+		"third argument":     {[]*probe.Group{group(probe.Uses{}, 0), group(probe.Uses{ArgN: 3}, 0)}, 0},
+		"return":             {[]*probe.Group{group(probe.Uses{}, 0), back}, 4},
+		"second instruction": {[]*probe.Group{group(probe.Uses{}, 0), group(probe.Uses{}, 2)}, 0},
+		"the place":          {[]*probe.Group{group(probe.Uses{}, 0, 4)}, 0},
+		"behind the place":   {[]*probe.Group{group(probe.Uses{}, 0, 6)}, 4},
+	} {
+		g := tt.groups[0]
+		m := mover{file, make([]uint64, len(g.Points)), allBeside(g, []int{0}, &probe.Options{Groups: tt.groups})}
+		if m.look(0, g.Points[0].Place, g); m.moved[0] != tt.want {
+			t.Errorf("%s: moved by %d bytes, want %d", name, m.moved[0], tt.want)
 		}
 	}
 }
