@@ -114,6 +114,9 @@ func (d *Diff) Rows() []Row {
 // mostRows is how many functions the text shows.
 const mostRows = 30
 
+// leastShown is the change that is +0.1 % in the text, rounded; what is less is +0.0 %.
+const leastShown = 0.0005
+
 // WriteText writes the functions that changed most; least is the share that one must
 // have in one of the runs.
 func (d *Diff) WriteText(out io.Writer, least float64) error {
@@ -151,7 +154,9 @@ func (d *Diff) writeText(w *bufio.Writer, least float64, width int) {
 		if max(r.Old, r.New) < least || r.size() == 0 {
 			continue
 		}
-		if shown == mostRows {
+		// A function whose line would say +0.0 % is counted below. One that came or went is told of, however
+		// little it weighs.
+		if shown == mostRows || r.Old > 0 && r.New > 0 && math.Abs(r.Change()) < leastShown {
 			left++
 			continue
 		}
@@ -167,11 +172,13 @@ func (d *Diff) writeText(w *bufio.Writer, least float64, width int) {
 		text := fmt.Sprintf("%+8.1f %% %7.1f %% %7.1f %%  ", 100*r.Change(), 100*r.Old, 100*r.New)
 		fmt.Fprintf(w, "%s%s%s\n", text, short(view.Line(r.Name), width-len(text)-len(word)), word)
 	}
-	if shown == 0 {
+	switch {
+	case shown == 0 && left > 0:
+		fmt.Fprintf(w, "%s changed by less than 0.05 %%\n", view.Counted(left, "function"))
+	case shown == 0:
 		fmt.Fprintln(w, "nothing changed")
-	}
-	if left > 0 {
-		fmt.Fprintf(w, "%d more functions changed less\n", left)
+	case left > 0:
+		fmt.Fprintf(w, "%s changed less\n", view.Counted(left, "more function"))
 	}
 }
 

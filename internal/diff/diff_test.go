@@ -64,6 +64,30 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestUnseen has functions whose change would be +0.0 % counted, not listed, unless they came or went.
+func TestUnseen(t *testing.T) {
+	for _, tt := range []struct{ old, now, want string }{
+		{"main;read 5000\nmain;write 5000\n", "main;read 5001\nmain;write 4999\n",
+			"2 functions changed by less than 0.05 %\n"},
+		{"main;read 5000\nmain;write 4000\nmain;stat 1000\n",
+			"main;read 5001\nmain;write 4498\nmain;stat 500\nmain;poll 1\n",
+			"    -5.0 %    10.0 %     5.0 %  stat\n    +5.0 %    40.0 %    45.0 %  write\n" +
+				"    +0.0 %     0.0 %     0.0 %  poll  new\n1 more function changed less\n"},
+	} {
+		d, err := Compare(folded(t, tt.old), folded(t, tt.now), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if err := d.WriteText(&b, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, rows, _ := strings.Cut(b.String(), "FUNCTION\n"); rows != tt.want {
+			t.Errorf("got\n%swant\n%s", rows, tt.want)
+		}
+	}
+}
+
 // TestItself has a run differ from itself in nothing, in every form.
 func TestItself(t *testing.T) {
 	p := folded(t, "main;read 50\nmain;write 30\n")
