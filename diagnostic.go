@@ -88,15 +88,17 @@ func (ds Diagnostics) Error() string {
 // kinds says which errors diagnostics with certain codes are as well.
 var kinds = map[string]error{
 	"policy": ErrPolicy, "missing-feature": errors.ErrUnsupported,
-	"not-supported": errors.ErrUnsupported, "attach-target": fs.ErrNotExist,
+	"not-supported": errors.ErrUnsupported, "attach-target": fs.ErrNotExist, "attach-denied": fs.ErrPermission,
 	"no-match": fs.ErrNotExist, "missing-probe": fs.ErrNotExist, "other-kernel": ErrBind,
 }
 
-// Is reports whether an error among them is target. [ErrScript] is any about the script,
-// others go by the code.
+// Is reports whether an error among them is target. [ErrScript] is any about the script, which what
+// the machine keeps from this process is not; others go by the code.
 func (ds Diagnostics) Is(target error) bool {
 	for _, d := range ds {
-		if d.Severity == Error && (target == ErrScript && d.Code != string(policy.Bad) || target == kinds[d.Code]) {
+		kind := kinds[d.Code]
+		ofScript := d.Code != string(policy.Bad) && kind != fs.ErrPermission
+		if d.Severity == Error && (target == ErrScript && ofScript || target == kind) {
 			return true
 		}
 	}

@@ -46,6 +46,28 @@ func TestPermissionError(t *testing.T) {
 	}
 }
 
+// TestDenied: who may not read what there is to trace has no wrong script.
+func TestDenied(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root becomes somebody else")
+	}
+	failed := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread that is nobody ends
+		const nobody = 65534
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, nobody, nobody, nobody); errno != 0 {
+			failed <- errno
+			return
+		}
+		_, err := hawk.Check(context.Background(), &hawk.Script{Text: `tracepoint:sched:sched_switch { }`}, nil)
+		failed <- err
+	}()
+	err := <-failed
+	if !errors.Is(err, fs.ErrPermission) || errors.Is(err, hawk.ErrScript) || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestFeatureError(t *testing.T) {
 	old, err := hawk.Recorded(fstest.MapFS{
 		"uname": {Data: []byte("x86_64 5.10.0\n")}, "features": {Data: []byte("kprobe\n")},

@@ -10,7 +10,7 @@ import (
 // without privileges gets no answer, so that they mean nothing there.
 var (
 	ofMachine = map[source.Code]bool{
-		"attach-target": true, "missing-probe": true, "unsupported-probe": true, "no-args": true,
+		"attach-target": true, "attach-denied": true, "missing-probe": true, "unsupported-probe": true, "no-args": true,
 		"too-many-probes": true, "too-many-programs": true,
 		"missing-feature": true, "not-supported": true, "kernel": true,
 	}

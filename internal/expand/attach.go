@@ -2,6 +2,7 @@ package expand
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -95,7 +96,11 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 	}
 	points, err := kind.Match(p, e.opts)
 	if err != nil {
-		if e.bad(at, "attach-target", err, ""); e.spare {
+		code := source.Code("attach-target")
+		if errors.Is(err, fs.ErrPermission) {
+			code = "attach-denied"
+		}
+		if e.bad(at, code, err, ""); e.spare {
 			return nil, skipped
 		}
 		return nil, failure
@@ -189,7 +194,7 @@ func (e *expander) bad(at *syntax.AttachPoint, code source.Code, err error, hint
 			e.told = map[string]bool{}
 		}
 		e.told[rest] = true
-		if e.spare && code == "attach-target" {
+		if e.spare && (code == "attach-target" || code == "attach-denied") {
 			d = e.ds.Warnf(code, source.Span{}, "%s. The other files are looked at.", message)
 			continue
 		}
