@@ -27,16 +27,18 @@ COLD := archive/... crypto/... debug/... encoding/... flag fmt go/... math/big m
 	github.com/ianlancetaylor/demangle \
 	$(addprefix $(OWN)/,cli ui/... tool serve diff saved reference export strace aot cgroup notation builtin \
 	builtin/kernel cdef config expand syntax check probe/user probe/kernel)
-BUILD := -trimpath $(patsubst %,-gcflags=%=-l,$(COLD))
+# What loads a word of a record is called for each, so that it is none of them.
+BUILD := -trimpath $(patsubst %,-gcflags=%=-l,$(COLD)) -gcflags=encoding/binary=
 
 build:
 	go build -tags nethttpomithttp2 $(BUILD) -ldflags '$(LDFLAGS)' -o hawk ./cmd/hawk
 
 # Without the terminal view, the page and the service. It takes 11.5 MB at most, for which it does without inlining
 # where no records are read, and aligns functions as closely as the linker's tables allow.
-STD := bufio bytes compress/... context errors golang.org/... hash/... internal/poll internal/syscall/... \
-	internal/zstd io/... log/... slices sort strconv strings sync syscall unicode/... github.com/therootcompany/xz
-HOT := output session/ring
+STD := bufio bytes compress/... context encoding/binary errors golang.org/... hash/... internal/poll \
+	internal/syscall/... internal/zstd io/... log/... slices sort strconv strings sync syscall unicode/... \
+	github.com/therootcompany/xz
+HOT := value session/ring
 min:
 	go build -tags min $(BUILD) $(patsubst %,-gcflags=%=-l,$(STD)) -gcflags=$(OWN)/...=-l \
 		$(patsubst %,-gcflags=$(OWN)/%=,$(HOT)) -ldflags '$(LDFLAGS) -funcalign 4' -o hawk-min ./cmd/hawk

@@ -122,6 +122,18 @@ func (t *Text) Write(item Item) error {
 	return s.wrote(start)
 }
 
+// Room is the text that is not written out yet. What is appended to it is handed to Filled, before
+// anything else is written.
+func (t *Text) Room() []byte { return t.out.buf }
+
+// Filled takes what Room yielded with a text behind it, as Write takes a Printf.
+func (t *Text) Filled(buf []byte) error {
+	start := len(t.out.buf)
+	t.out.buf = buf
+	t.paged(buf[start:])
+	return t.out.wrote(start)
+}
+
 // complain writes diagnostics, which look the same in every format.
 func (t *Text) complain(item Item) error {
 	var b bytes.Buffer

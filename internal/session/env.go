@@ -97,31 +97,21 @@ func argSize(a object.Arg) int {
 	return a.Type.Size()
 }
 
-// bytesOf finds an argument in its record. What is not there is left out.
-func bytesOf(a *object.Arg, size int, rec []byte) []byte {
-	// The text of a record lies behind its fixed part, where two words of that say.
-	off := a.Offset
-	if a.Tail {
-		if off < 0 || off+8 > len(rec) {
-			return nil
-		}
-		at, n := binary.NativeEndian.Uint32(rec[off:]), binary.NativeEndian.Uint32(rec[off+4:])
-		off, size = int(at), int(n)
-	}
-	if off < 0 || off > len(rec) {
-		return nil
-	}
-	return rec[off : off+min(size, len(rec)-off)]
+// slot is where an argument lies in its record.
+func slot(a object.Arg) value.Slot {
+	return value.Slot{Type: a.Type, Offset: a.Offset, Size: argSize(a), Tail: a.Tail}
 }
 
 // Decode makes the value of an argument.
 func (s *session) Decode(a object.Arg, rec []byte) value.Value {
-	return value.Decode(a.Type, bytesOf(&a, argSize(a), rec), s)
+	at := slot(a)
+	return value.Decode(a.Type, at.Bytes(rec), s)
 }
 
 // Bytes are those of a buffer.
 func (s *session) Bytes(a object.Arg, rec []byte) []byte {
-	return value.BufferBytes(a.Type, bytesOf(&a, argSize(a), rec))
+	at := slot(a)
+	return value.BufferBytes(a.Type, at.Bytes(rec))
 }
 
 // eventOf finds what is known of an event; its number begins the record.
@@ -159,41 +149,55 @@ func (s *session) Format(dst []byte, ev *object.Event, rec []byte) []byte {
 func (s *session) FormatSome(text string, ev *object.Event, first int, rec []byte) (n int, out []byte) {
 	f, err := value.ParseFormat(text)
 	e := s.eventOf(ev, rec)
-	if err != nil || e == nil || first+f.Conversions() > len(e.args) {
+	if err != nil || e == nil || first+f.Conversions() > len(e.slots) {
 		return 0, nil
 	}
-	args := e.args[first:][:f.Conversions()]
-	for i := range args {
-		args[i].Raw = bytesOf(&ev.Args[first+i], e.sizes[first+i], rec)
-	}
-	return len(args), f.Append(nil, args, s)
+	slots := e.slots[first:][:f.Conversions()]
+	return len(slots), f.Plan(slots).Append(nil, rec, s)
 }
 
-// fill formats the arguments of a record. The format is parsed once for an event; an object that
-// was compiled ahead of time has the text alone.
+// planOf makes the plan of an event's format, once. An object that was compiled ahead of time has the
+// text alone.
+func planOf(e *event) (*value.Plan, error) {
+	if e.plan != nil {
+		return e.plan, nil
+	}
+	f := e.Format
+	if f == nil {
+		var err error
+		if f, err = value.ParseFormat(e.Text); err != nil {
+			return nil, err
+		}
+	}
+	e.plan = f.Plan(e.slots)
+	return e.plan, nil
+}
+
+// fill formats the arguments of a record.
 func (s *session) fill(dst []byte, ev *object.Event, rec []byte, escape bool) []byte {
 	e := s.eventOf(ev, rec)
 	if e == nil {
 		return dst
 	}
-	if e.format == nil {
-		f, err := value.ParseFormat(ev.Text)
-		if err != nil {
-			return append(append(append(dst, "!{"...), err.Error()...), '}')
-		}
-		e.format = f
+	plan, err := planOf(e)
+	switch {
+	case err != nil:
+		return append(append(append(dst, "!{"...), err.Error()...), '}')
+	case escape:
+		return plan.AppendEscaped(dst, rec, s)
 	}
-	for i := range e.args {
-		e.args[i].Raw = bytesOf(&ev.Args[i], e.sizes[i], rec)
-	}
-	if escape {
-		return e.format.AppendEscaped(dst, e.args, s)
-	}
-	return e.format.Append(dst, e.args, s)
+	return plan.Append(dst, rec, s)
 }
 
-// Printf emits what Format yields without allocating.
+// Printf emits what Format yields without allocating. Nothing else is said while plain arguments are
+// formatted, so that they go straight to where text is collected.
 func (s *session) Printf(ev *object.Event, rec []byte) {
+	if text, ok := s.sink.(*output.Text); ok && s.watcher == nil && !text.Escapes().Output {
+		if e := s.eventOf(ev, rec); e != nil && e.plan != nil && e.plan.Plain() {
+			s.keep(text.Filled(e.plan.Append(text.Room(), rec, s)))
+			return
+		}
+	}
 	s.format.Text = s.fill(s.format.Text[:0], ev, rec, s.Escapes().Output)
 	s.format.At = ev.At
 	s.Emit(&s.format)

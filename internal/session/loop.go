@@ -199,13 +199,15 @@ func (s *session) act(rec []byte) {
 	if int(n) >= len(s.events) {
 		return
 	}
-	e := &s.events[n]
-	if w := s.watcher; w != nil {
-		w.acting(rec)
-		defer w.acting(nil)
+	if s.watcher != nil {
+		s.watcher.acting(rec)
 	}
+	e := &s.events[n]
 	if err := e.handle(s, e.Event, rec); err != nil {
 		s.Errorf("%s", errno.Message(err))
+	}
+	if s.watcher != nil {
+		s.watcher.acting(nil)
 	}
 }
 

@@ -161,9 +161,8 @@ type session struct {
 type event struct {
 	*object.Event
 	handle func(e builtin.Env, ev *object.Event, rec []byte) error
-	format *value.Format
-	sizes  []int // of the arguments, bytes
-	args   []value.Arg
+	slots  []value.Slot // of the arguments
+	plan   *value.Plan  // of its format; nil: not made yet, or it has none
 }
 
 // newSession makes what a run needs before its begin programs: the ring, handlers, buffers, the
@@ -188,10 +187,9 @@ func newSession(of *Session, o Options) (*session, error) {
 		if !ok || f.Handle == nil {
 			return nil, fmt.Errorf("nobody handles records of %s(): this is a bug of hawk", ev.Builtin)
 		}
-		e := event{Event: ev, handle: f.Handle, format: ev.Format,
-			args: make([]value.Arg, len(ev.Args)), sizes: make([]int, len(ev.Args))}
+		e := event{Event: ev, handle: f.Handle, slots: make([]value.Slot, len(ev.Args))}
 		for j, a := range ev.Args {
-			e.args[j].Type, e.sizes[j] = a.Type, argSize(a)
+			e.slots[j] = slot(a)
 		}
 		s.events[i] = e
 	}

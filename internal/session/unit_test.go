@@ -147,13 +147,14 @@ func TestBytesOf(t *testing.T) {
 		{"no room for the tail's place", object.Arg{Type: str, Offset: 30, Tail: true}, rec, 0},
 		{"nothing", object.Arg{Type: types.Int64, Offset: 8}, nil, 0},
 	} {
-		if got := bytesOf(&c.arg, argSize(c.arg), c.rec); len(got) != c.want {
+		at := slot(c.arg)
+		if got := at.Bytes(c.rec); len(got) != c.want {
 			t.Errorf("%s: %d bytes, want %d", c.name, len(got), c.want)
 		}
 	}
 	binary.NativeEndian.PutUint32(rec[12:], 1<<31)
-	tail := object.Arg{Type: str, Offset: 8, Tail: true}
-	if got := bytesOf(&tail, 0, rec); len(got) != 8 {
+	tail := slot(object.Arg{Type: str, Offset: 8, Tail: true})
+	if got := tail.Bytes(rec); len(got) != 8 {
 		t.Errorf("a tail beyond the record has %d bytes, want the 8 that exist", len(got))
 	}
 }

@@ -55,8 +55,7 @@ func (c *Conv) appendValue(dst []byte, v Value) []byte {
 	return c.pad(c.cut(AppendText(dst, v), start), start)
 }
 
-// append is Append, or AppendEscaped. The shortest way is that of plain integers, which most
-// arguments of events are.
+// append is Append, or AppendEscaped. Events, of which there are many, have plans: see Plan.
 func (f *Format) append(dst []byte, args []Arg, env Env, escape bool) []byte {
 	for i := range f.Convs {
 		dst = appendShort(dst, f.text[i])
@@ -64,14 +63,7 @@ func (f *Format) append(dst []byte, args []Arg, env Env, escape bool) []byte {
 			dst = append(dst, "!{no argument}"...)
 			continue
 		}
-		c, a := &f.Convs[i], &args[i]
-		if t, ok := a.Type.(*types.Int); ok && c.decimal() {
-			if v, ok := integer(a.Raw, t.Bytes, t.Signed); ok {
-				dst = c.appendDecimal(dst, v)
-				continue
-			}
-		}
-		dst = c.append(dst, *a, env, escape)
+		dst = f.Convs[i].append(dst, args[i], env, escape)
 	}
 	return appendShort(dst, f.text[len(f.text)-1])
 }
