@@ -34,12 +34,12 @@ const unlike = 0.1
 
 // scaling makes runs comparable: those whose lengths differ by more than a tenth are scaled by length, with normalize
 // both come to the same in all.
-func scaling(old, new time.Duration, before, after int64, normalize bool) Scaling {
+func scaling(old, new time.Duration, before, after float64, normalize bool) Scaling {
 	a, b := old.Seconds(), new.Seconds()
 	switch {
 	// The option wins over lengths: equal totals are what it asks for.
 	case normalize && after > 0:
-		return Scaling{float64(before) / float64(after), "both runs weigh the same in all"}
+		return Scaling{before / after, "both runs weigh the same in all"}
 	// A file that does not say how long its run took is compared as it is.
 	case a > 0 && b > 0 && (a/b > 1+unlike || b/a > 1+unlike):
 		return Scaling{a / b, fmt.Sprintf("runs of %s and %s: the new one is scaled by length", span(old), span(new))}
@@ -57,7 +57,7 @@ func Compare(old, new *saved.Profile, normalize bool) (*Diff, error) {
 }
 
 // span is a length of time as messages have it.
-func span(d time.Duration) string { return export.Amount(int64(d), "nanoseconds") }
+func span(d time.Duration) string { return export.Amount(float64(d), "nanoseconds") }
 
 // A Row is a function with what it weighs itself.
 type Row struct {
@@ -75,9 +75,9 @@ func (r *Row) size() float64 { return math.Round(1e9 * math.Abs(r.Change())) }
 // base is what shares are of: the old run, unless it weighs nothing.
 func (d *Diff) base() float64 {
 	if n := d.Old.Total(); n != 0 {
-		return float64(n)
+		return n
 	}
-	return float64(d.New.Total()) * d.Scale
+	return d.New.Total() * d.Scale
 }
 
 // Rows are all functions, those that changed most first.
@@ -142,7 +142,7 @@ func (d *Diff) writeText(w *bufio.Writer, least float64, width int) {
 	before, after := d.Old.Total(), d.New.Total()
 	fmt.Fprintf(w, "%s → %s", export.Amount(before, d.Old.Unit), export.Amount(after, d.New.Unit))
 	if before > 0 {
-		fmt.Fprintf(w, " (%+.1f %%)", 100*(float64(after)*d.Scale/float64(before)-1))
+		fmt.Fprintf(w, " (%+.1f %%)", 100*(after*d.Scale/before-1))
 	}
 	if d.Why != "" {
 		fmt.Fprintf(w, "; %s", d.Why)
@@ -235,7 +235,7 @@ func (d *Diff) WriteFolded(out io.Writer) error {
 
 // scaled is what a stack weighs in the new run, in whole numbers as formats have them.
 func (d *Diff) scaled(stack string) int64 {
-	return int64(float64(d.New.Stacks[stack])*d.Scale + .5)
+	return view.Whole(float64(d.New.Stacks[stack]) * d.Scale)
 }
 
 // stacks are those of both runs, sorted.

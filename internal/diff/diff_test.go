@@ -448,3 +448,57 @@ func TestPictures(t *testing.T) {
 		}
 	}
 }
+
+// TestHuge adds up numbers to more than 64 bits hold, and tells large buckets from ones below zero.
+func TestHuge(t *testing.T) {
+	run := func(maps, rows string) string {
+		return `{"type":"script","name":"r.bt","start":"2026-01-01T00:00:00Z","maps":[` + maps + `],"sites":[]}` +
+			"\n" + rows + `{"type":"end","t":1000000000,"cause":"exit","status":0}` + "\n"
+	}
+	const maps = `{"name":"@a","kind":"summary","role":"result","labels":["comm"],"unit":""},` +
+		`{"name":"@h","kind":"histogram","role":"result","labels":[],"unit":""},` +
+		`{"name":"@n","kind":"counter","role":"result","labels":["comm"],"unit":""}`
+	table := func(name, rows string) string {
+		return `{"type":"map","t":1000000000,"name":"` + name + `","of":"total","rows":[` + rows + `]}` + "\n"
+	}
+	const most = `"18446744073709551615"`
+	const summary = `{"count":1,"total":` + most + `}`
+	got := compare(t, run(maps, table("@a", `[["x"],`+summary+`],[["y"],`+summary+`]`)+
+		table("@h", `[[],{"buckets":[[2,3,1],["4611686018427387904","9223372036854775807",1],`+
+			`["9223372036854775808",`+most+`,2]]}]`)+
+		table("@n", `[["x"],`+most+`],[["y"],"9223372036854775807"]`)),
+		run(maps, table("@a", `[["x"],{"count":1,"total":1}]`)+
+			table("@h", `[[],{"buckets":[[2,3,1]]}]`)+
+			table("@n", `[["x"],`+most+`],[["y"],`+most+`]`)))
+	const want = `@a: total 36,893,488,147,419,103,232 → 1 (-100.0 %)
+   RATIO                OLD AVERAGE                NEW AVERAGE  COMM
+    0.00 18,446,744,073,709,551,616                          1  x
+    gone 18,446,744,073,709,551,616                          –  y
+
+@h: 4 → 1 (-75.0 %)
+   RATIO            OLD            NEW
+    0.25              4              1
+         p50 ≤ 9.22 E → ≤ 3, p90 ≤ 18.4 E → ≤ 3, p99 ≤ 18.4 E → ≤ 3
+                 2          1          1  ====================
+4611686018427387904          1          0  --------------------
+9223372036854775808          2          0  ----------------------------------------
+
+@n: 27,670,116,110,564,327,424 → 36,893,488,147,419,103,232 (+33.3 %)
+   RATIO                        OLD                        NEW  COMM
+    2.00  9,223,372,036,854,775,808 18,446,744,073,709,551,616  y
+    1.00 18,446,744,073,709,551,616 18,446,744,073,709,551,616  x
+`
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	const great = "9223372036854775807\n"
+	got = compare(t, "main;a "+great+"main;b "+great, "main;a "+great+"main;c "+great+"main;d "+great)
+	if want := "18,446,744,073,709,551,616 → 27,670,116,110,564,327,424 (+50.0 %)\n"; !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	// Formats have no larger number than this.
+	got = compare(t, "main;a "+great+"main;b "+great, "main;a "+great, "-f", "folded", "--normalize")
+	if want := "main;a 9223372036854775807 9223372036854775807\nmain;b 9223372036854775807 0\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}

@@ -85,7 +85,7 @@ func (s *Screen) add(name string, keys []view.Element, unit view.Unit, rows []ch
 	}
 	snap := view.Snapshot{Map: m, Seq: 1, Complete: true}
 	// Columns are whole numbers, as those of maps in a run.
-	whole := func(n float64) value.Value { return value.Int(int64(math.Round(n))) }
+	whole := func(n float64) value.Value { return value.Int(view.Whole(n)) }
 	for _, r := range rows {
 		row := view.Row{Value: value.Tuple{whole(math.Abs(r.is - r.was)), whole(r.was), whole(r.is), value.Str(r.how)}}
 		if len(of) > 0 {
@@ -150,7 +150,7 @@ func (t *Table) screen(s *Screen, least float64) {
 			// The key is copied for each bucket: append would write into that of the bucket before.
 			for _, b := range all {
 				buckets = append(buckets, change{append(key[:len(key):len(key)], value.Str(b.name)), b.was, b.is,
-					fmt.Sprintf("%+d", int64(math.Round(b.is-b.was)))})
+					fmt.Sprintf("%+d", view.Whole(b.is-b.was))})
 			}
 		}
 		rows = append(rows, change{key: key, was: l.was, is: l.is, how: how})

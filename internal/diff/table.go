@@ -20,7 +20,7 @@ import (
 // A Table is a map of numbers or histograms in both runs.
 type Table struct {
 	Map      *view.Map // of the new run
-	Old, New int64     // what all rows come to
+	Old, New float64   // what all rows come to
 	Scaling
 	rows []line
 }
@@ -69,11 +69,12 @@ func newTable(old, new *view.Run, was, is *view.Map, normalize bool) (*Table, er
 	t := &Table{Map: is}
 	// Rows of both runs meet by the text of their keys: types differ from file to file.
 	at := map[string]int{}
-	read := func(run *view.Run, m *view.Map, sum *int64, to func(*line) (*value.Value, *float64)) {
+	read := func(run *view.Run, m *view.Map, total *float64, to func(*line) (*value.Value, *float64)) {
 		snap := run.Snapshot(m)
 		if snap == nil {
 			return
 		}
+		var sum view.Sum
 		for _, row := range snap.Rows {
 			key := keyOf(m, row)
 			name := strings.Join(key, "\n")
@@ -84,8 +85,9 @@ func newTable(old, new *view.Run, was, is *view.Map, normalize bool) (*Table, er
 			}
 			v, n := to(&t.rows[i])
 			*v, *n = row.Value, numberOf(m, row.Value)
-			*sum += m.Weigh(row.Value)
+			sum.AddWeight(m, row.Value)
 		}
+		*total = sum.Float()
 	}
 	read(old, was, &t.Old, func(l *line) (*value.Value, *float64) { return &l.old, &l.was })
 	read(new, is, &t.New, func(l *line) (*value.Value, *float64) { return &l.new, &l.is })
@@ -133,7 +135,7 @@ func numberOf(m *view.Map, v value.Value) float64 {
 	case value.Stats:
 		return average(v)
 	}
-	return float64(m.Weigh(v))
+	return m.Number(v)
 }
 
 // average is 0 of no values, where there is nothing to divide by.
@@ -141,7 +143,7 @@ func average(s value.Stats) float64 {
 	if s.Count == 0 {
 		return 0
 	}
-	return float64(s.Average())
+	return value.NewBound(s.Average(), !s.Signed).Float()
 }
 
 // above is the first line whose number changed by more than a share, nil if there is none; least is the share of the
@@ -166,7 +168,7 @@ func (t *Table) small(l *line, least float64) bool {
 	if least == 0 || t.Map.Kind == view.Gauge || t.Map.Kind == view.Summary {
 		return false
 	}
-	return l.was < least*float64(t.Old) && l.is < least*float64(t.New)*t.Scale
+	return l.was < least*t.Old && l.is < least*t.New*t.Scale
 }
 
 // Bounds of what is shown of a table.
@@ -177,12 +179,12 @@ const (
 
 // about says what all lines come to.
 func (t *Table) about() string {
-	text := t.amount(float64(t.Old)) + " → " + t.amount(float64(t.New))
+	text := t.amount(t.Old) + " → " + t.amount(t.New)
 	if t.Map.Kind == view.Summary {
 		text = "total " + text // while lines have averages
 	}
 	if t.Old > 0 {
-		text += fmt.Sprintf(" (%+.1f %%)", 100*(float64(t.New)*t.Scale/float64(t.Old)-1))
+		text += fmt.Sprintf(" (%+.1f %%)", 100*(t.New*t.Scale/t.Old-1))
 	}
 	if t.Why != "" {
 		text += "; " + t.Why
@@ -268,7 +270,7 @@ func (t *Table) writeText(w *bufio.Writer, least float64, width int) {
 // amount is a number of the table with its unit; counts of histograms have none.
 func (t *Table) amount(n float64) string {
 	if t.Map.Kind == view.Histogram || t.Map.Unit == view.NoUnit {
-		return view.Grouped(int64(math.Round(n)))
+		return view.Rounded(n)
 	}
 	return live.Amount(n, t.Map.Unit)
 }
@@ -290,19 +292,12 @@ func (t *Table) moved(l *line) string {
 type bucket struct {
 	value.Bucket
 	name    string
+	high    value.Bound
 	was, is float64 // how many values it has
 }
 
-// begins is where a bucket begins, for putting them in order.
-func (b *bucket) begins() int64 {
-	if b.NoMin {
-		return math.MinInt64
-	}
-	return b.Min
-}
-
 // meets reports whether a bucket that does not begin before b has values in common with it.
-func (b *bucket) meets(next *bucket) bool { return b.NoMax || next.begins() <= b.Max }
+func (b *bucket) meets(next *bucket) bool { return next.Low().Compare(b.high) <= 0 }
 
 // buckets are those of a line that have values, the smallest first, and the most that one has. Where a script has
 // changed, buckets of its two runs may overlap: only what they hold together can be compared. joined reports that some
@@ -313,7 +308,7 @@ func (t *Table) buckets(l *line) (out []*bucket, most float64, joined bool) {
 		h, _ := v.(value.Hist)
 		for i := range h.Buckets {
 			if h.Buckets[i].Count > 0 {
-				b := &bucket{Bucket: h.Buckets[i]}
+				b := &bucket{Bucket: h.Buckets[i], high: h.Buckets[i].High()}
 				*to(b) = float64(b.Count) * scale
 				all = append(all, b)
 			}
@@ -321,15 +316,17 @@ func (t *Table) buckets(l *line) (out []*bucket, most float64, joined bool) {
 	}
 	add(l.old, 1, func(b *bucket) *float64 { return &b.was })
 	add(l.new, t.Scale, func(b *bucket) *float64 { return &b.is })
-	order.By(all, func(a, b *bucket) int { return cmp.Compare(a.begins(), b.begins()) })
+	order.By(all, func(a, b *bucket) int { return a.Low().Compare(b.Low()) })
 	// Bars are lengths by this number: it is not 0.
 	most = 1
 	for _, b := range all {
 		if n := len(out); n > 0 && out[n-1].meets(b) {
 			last := out[n-1]
-			joined = joined || b.begins() != last.begins() || b.Max != last.Max || b.NoMax != last.NoMax
+			joined = joined || b.Low() != last.Low() || b.high != last.high
 			last.was, last.is = last.was+b.was, last.is+b.is
-			last.Max, last.NoMax = max(last.Max, b.Max), last.NoMax || b.NoMax
+			if last.high.Compare(b.high) < 0 {
+				last.high = b.high
+			}
 		} else {
 			out = append(out, b)
 		}
@@ -357,8 +354,8 @@ func (t *Table) histogram(w *bufio.Writer, l *line, picture bool) {
 			mark = "+"
 		}
 		more := bar(max(p.was, p.is)) - both
-		fmt.Fprintf(w, "%18s %10s %10s  %s%s\n", p.name, view.Grouped(int64(math.Round(p.was))),
-			view.Grouped(int64(math.Round(p.is))), strings.Repeat("=", both), strings.Repeat(mark, more))
+		fmt.Fprintf(w, "%18s %10s %10s  %s%s\n", p.name, view.Rounded(p.was),
+			view.Rounded(p.is), strings.Repeat("=", both), strings.Repeat(mark, more))
 	}
 }
 

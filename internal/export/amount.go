@@ -2,37 +2,42 @@ package export
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/view"
 )
 
-// Amount is a number with its unit as people read it.
-func Amount(n int64, unit string) string { return amount(n, unit) }
-
-// amount is a number with its unit as people read it: 12.3k, 1.23 ms, 4.5 MiB.
+// amount is Amount of a number that is exact.
 func amount(n int64, unit string) string {
-	x := float64(n)
-	switch unit {
-	case "nanoseconds":
-		return scaled(x, 1000, []string{" ns", " µs", " ms", " s"})
-	case "microseconds":
-		return scaled(x, 1000, []string{" µs", " ms", " s"})
-	case "milliseconds":
-		return scaled(x, 1000, []string{" ms", " s"})
-	case "seconds":
-		return scaled(x, 1000, []string{" s"})
-	case "bytes":
-		return scaled(x, 1024, []string{" B", " KiB", " MiB", " GiB", " TiB"})
-	case "kib":
-		return scaled(x, 1024, []string{" KiB", " MiB", " GiB", " TiB"})
-	case "mib":
-		return scaled(x, 1024, []string{" MiB", " GiB", " TiB"})
-	case "count", "":
+	if unit == "count" || unit == "" {
 		return view.Grouped(n)
 	}
-	return view.Grouped(n) + " " + unit
+	return Amount(float64(n), unit)
+}
+
+// scales are the units that make a thousand of the one before, or 1024, by their names in profiles.
+var scales = []struct {
+	step  float64
+	names []string
+	units []string
+}{
+	{1000, []string{"nanoseconds", "microseconds", "milliseconds", "seconds"}, []string{" ns", " µs", " ms", " s"}},
+	{1024, []string{"bytes", "kib", "mib"}, []string{" B", " KiB", " MiB", " GiB", " TiB"}},
+}
+
+// Amount is a whole number with its unit as people read it: 12.3k, 1.23 ms, 4.5 MiB.
+func Amount(x float64, unit string) string {
+	for _, s := range scales {
+		if i := slices.Index(s.names, unit); i >= 0 {
+			return scaled(x, s.step, s.units[i:])
+		}
+	}
+	if unit == "count" || unit == "" {
+		return view.Rounded(x)
+	}
+	return view.Rounded(x) + " " + unit
 }
 
 // scaled is a number in the largest unit of which there is one at least, with three digits.

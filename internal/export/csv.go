@@ -249,12 +249,10 @@ func unitSuffix(u view.Unit) string {
 // row writes a row, or one for each bucket or point of its value.
 func (w *tableWriter) row(m *view.Map, v value.Value, keys func(), o Options, end func()) {
 	switch v := v.(type) {
-	case value.Avg:
+	case value.Avg, value.Stats:
 		keys()
-		w.summary(value.Stats(v))
-	case value.Stats:
-		keys()
-		w.summary(v)
+		s, _ := value.Summary(v)
+		w.summary(s)
 	case value.Hist:
 		for _, b := range v.Buckets {
 			// Empty buckets are left out: there may be hundreds between two that hold something.

@@ -24,7 +24,8 @@ func writeFolded(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	weights := map[string]int64{}
 	for i := range p.Samples {
 		s := &p.Samples[i]
-		weights[foldedStack(s.Path(), o)] += s.Values[p.Primary]
+		line := foldedStack(s.Path(), o)
+		weights[line] = view.Plus(weights[line], s.Values[p.Primary])
 	}
 	lines := make([]string, 0, len(weights))
 	for line := range weights {

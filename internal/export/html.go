@@ -276,7 +276,7 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 			// Rest is of the rows that a look leaves out: the curve is of the whole map.
 			sum := s.Rest
 			for _, row := range s.Rows {
-				sum += m.Count(row.Value)
+				sum = view.Plus(sum, m.Count(row.Value))
 			}
 			// A map that was cleared counts from 0 again, and has not lost anything.
 			rates[i] = float64(max(sum-last, 0)) / max((s.End-before).Seconds(), leastSpan)
@@ -291,7 +291,7 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 		numbers := make([]float64, len(past))
 		for i, s := range past {
 			for _, row := range s.Rows {
-				numbers[i] = float64(m.Count(row.Value))
+				numbers[i] = m.Number(row.Value)
 			}
 		}
 		fmt.Fprintf(b, htmlOverTime, "value over time")

@@ -134,12 +134,10 @@ func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
 		for _, kv := range fields {
 			f.field(kv[0], kv[1])
 		}
-		switch v := row.Value.(type) {
-		case value.Avg:
-			f.summary(value.Stats(v))
-		case value.Stats:
-			f.summary(v)
-		default:
+		if s, ok := value.Summary(row.Value); ok {
+			f.field("HAWK_COUNT", strconv.FormatInt(s.Count, 10))
+			f.field("HAWK_TOTAL", logValue(s.Sum()))
+		} else {
 			f.field("HAWK_VALUE", journalValue(row.Value))
 		}
 		if err := f.send(); err != nil {
@@ -147,12 +145,6 @@ func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
 		}
 	}
 	return nil
-}
-
-// summary adds what values come to.
-func (f *journalFeed) summary(v value.Stats) {
-	f.field("HAWK_COUNT", strconv.FormatInt(v.Count, 10))
-	f.field("HAWK_TOTAL", logValue(v.Sum()))
 }
 
 // journalValue is a value in a line: of a histogram the buckets that hold something.

@@ -393,10 +393,13 @@ func (w jsonWriter) value(v value.Value) {
 			w.value(v.Values[i])
 		}
 		w.raw("}")
-	case value.Avg:
-		w.summary(value.Stats(v))
-	case value.Stats:
-		w.summary(v)
+	case value.Avg, value.Stats:
+		s, _ := value.Summary(v)
+		w.raw(`{"count":`)
+		w.number(s.Count)
+		w.raw(`,"total":`)
+		w.value(s.Sum())
+		w.raw("}") // the average is for the reader to compute
 	case value.Hist:
 		w.raw("{")
 		if v.Sum != nil {
@@ -443,15 +446,6 @@ func (w jsonWriter) value(v value.Value) {
 	default:
 		w.text(string(value.AppendText(nil, v)))
 	}
-}
-
-// summary writes a count and a total; the average is for the reader to compute.
-func (w jsonWriter) summary(v value.Stats) {
-	w.raw(`{"count":`)
-	w.number(v.Count)
-	w.raw(`,"total":`)
-	w.value(v.Sum())
-	w.raw("}")
 }
 
 // bound writes a bound of a bucket, null where it is open.

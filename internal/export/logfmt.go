@@ -106,10 +106,9 @@ func (f *logfmtFeed) table(m *view.Map, snap *view.Snapshot) error {
 				}
 			}
 			continue
-		case value.Avg:
-			fmt.Fprintf(f.w, "%s count=%d total=%s\n", head, v.Count, logValue(value.Stats(v).Sum()))
-		case value.Stats:
-			fmt.Fprintf(f.w, "%s count=%d total=%s\n", head, v.Count, logValue(value.Stats(v).Sum()))
+		case value.Avg, value.Stats:
+			s, _ := value.Summary(v)
+			fmt.Fprintf(f.w, "%s count=%d total=%s\n", head, s.Count, logValue(s.Sum()))
 		case value.Series:
 			for _, p := range v.Points {
 				fmt.Fprintf(f.w, "%s interval=%d value=%s\n", head, p.Epoch*v.Interval, logValue(v.Number(p)))

@@ -149,7 +149,7 @@ func svgSubtitle(r *view.Run, p *view.Profile, total int64, unit string) string 
 func unfollowed(p *view.Profile) (n int64) {
 	for i := range p.Samples {
 		if s := &p.Samples[i]; s.Broken() {
-			n += s.Values[p.Primary]
+			n = view.Plus(n, s.Values[p.Primary])
 		}
 	}
 	return n

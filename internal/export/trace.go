@@ -141,8 +141,8 @@ func tracksOf(r *view.Run, m *view.Map, put func(string, counterPoint)) {
 		for i := range snap.Rows {
 			row := &snap.Rows[i]
 			name, n := trackName(m, row), m.Count(row.Value)
-			if all += n; !own[name] {
-				rest += n
+			if all = view.Plus(all, n); !own[name] {
+				rest = view.Plus(rest, n)
 				other = true
 				continue
 			}
@@ -152,7 +152,7 @@ func tracksOf(r *view.Run, m *view.Map, put func(string, counterPoint)) {
 				old, known = value.Int(min(least, n)), true // it had no more than those that were kept
 			}
 			if known || left == 0 {
-				grew -= n - m.Count(old)
+				grew = view.Plus(grew, m.Count(old)-n)
 				pointsOf(m, name, snap.End, elapsed, old, row.Value, put)
 			}
 		}
@@ -161,7 +161,7 @@ func tracksOf(r *view.Run, m *view.Map, put func(string, counterPoint)) {
 		for i := range snap.Rows {
 			least = min(least, m.Count(snap.Rows[i].Value))
 		}
-		grew += all
+		grew = view.Plus(grew, all)
 		switch suffix, rated := rateName(m); {
 		case !other || suffix == "":
 		case !rated:
@@ -238,7 +238,7 @@ func pointsOf(m *view.Map, name string, at time.Duration, elapsed float64, old, 
 		if m.Kind == view.Counter || m.Profile() && m.Kind != view.Gauge {
 			rate("/s", m.Count(old), m.Count(now))
 		} else {
-			put(name, counterPoint{at, float64(m.Count(now))})
+			put(name, counterPoint{at, m.Number(now)})
 		}
 	case value.Avg, value.Stats:
 		rate(" count/s", m.Count(old), m.Count(now))
@@ -250,7 +250,7 @@ func pointsOf(m *view.Map, name string, at time.Duration, elapsed float64, old, 
 			share float64
 		}{{" p50", .5}, {" p99", .99}} {
 			if bound, ok := bound(was, v, p.share); ok {
-				put(name+p.name, counterPoint{at, float64(bound)})
+				put(name+p.name, counterPoint{at, bound})
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func pointsOf(m *view.Map, name string, at time.Duration, elapsed float64, old, 
 
 // bound is the upper bound of the bucket with the value of a rank among what came between
 // two looks at a histogram; ok is false if nothing came, or it has no bound.
-func bound(old, now value.Hist, share float64) (n int64, ok bool) {
+func bound(old, now value.Hist, share float64) (n float64, ok bool) {
 	counts := make([]uint64, len(now.Buckets))
 	total := uint64(0)
 	for i, b := range now.Buckets {
@@ -271,7 +271,7 @@ func bound(old, now value.Hist, share float64) (n int64, ok bool) {
 	seen := uint64(0)
 	for i, c := range counts {
 		if seen += c; c > 0 && float64(seen) >= share*float64(total) {
-			return now.Buckets[i].Max, !now.Buckets[i].NoMax
+			return now.Buckets[i].High().Float(), !now.Buckets[i].NoMax
 		}
 	}
 	return 0, false

@@ -42,10 +42,9 @@ func weight(v value.Value) (uint64, bool) {
 		return n, ok
 	case value.Enum:
 		return biased(v.Value), true
-	case value.Avg:
-		return biasedIf(v.Signed, v.Average()), true
-	case value.Stats:
-		return biasedIf(v.Signed, v.Average()), true
+	case value.Avg, value.Stats:
+		s, _ := value.Summary(v)
+		return biasedIf(s.Signed, s.Average()), true
 	case value.Hist:
 		var total uint64
 		for i := range v.Buckets {

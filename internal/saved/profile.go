@@ -38,12 +38,13 @@ type Profile struct {
 	kinds  map[string]view.FrameKind // of frames, where they are known
 }
 
-// Total is the sum of the weights.
-func (p *Profile) Total() (sum int64) {
+// Total is the sum of the weights, which may be more than 64 bits hold.
+func (p *Profile) Total() float64 {
+	var sum view.Sum
 	for _, n := range p.Stacks {
-		sum += n
+		sum.Add(n)
 	}
-	return sum
+	return sum.Float()
 }
 
 // Kind is what sort of frame a function is, as far as the file says it.
@@ -277,9 +278,12 @@ func parsePage(page string) (out []*Profile, err error) {
 	return out, nil
 }
 
-// weight reads a weight.
+// weight reads a weight. What has no sign and is too large for one weighs as much as pictures have it.
 func weight(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
+	if _, large := strconv.ParseUint(text, 10, 64); err != nil && large == nil {
+		return n, nil // the largest
+	}
 	if err != nil {
 		// The text may be long, and messages show the beginning of it.
 		return 0, fmt.Errorf("%.40q is no number", text)

@@ -440,6 +440,7 @@ func (r *reader) table(rec *record, at time.Duration) error {
 		return nil
 	}
 	var rows []view.Row
+	values := uint64(0) // of all histograms
 	for raw := range elements(rec.Rows) {
 		in := first(3, raw)
 		if len(in) < 2 || in[0][0] != '[' {
@@ -484,6 +485,15 @@ func (r *reader) table(rec *record, at time.Duration) error {
 		var err error
 		if row.Value, err = r.held(m, in[1]); err != nil {
 			return err
+		}
+		if h, ok := row.Value.(value.Hist); ok {
+			for _, b := range h.Buckets {
+				// Views add them up, in 64 bits.
+				if b.Count > math.MaxInt64-values {
+					return errSum
+				}
+				values += b.Count
+			}
 		}
 		rows = append(rows, row)
 	}
@@ -559,8 +569,8 @@ func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
 		}
 		err := r.each(in.Buckets, 3, "a bucket has two bounds and a number", bucketRoom, func(b []json.RawMessage) {
 			var at bound
-			at.min, at.noMin = r.bound(b[0])
-			at.max, at.noMax = r.bound(b[1])
+			at.min, at.noMin = r.bound(b[0], &at.unsigned)
+			at.max, at.noMax = r.bound(b[1], &at.unsigned)
 			r.bounds[m][at] = true
 			out.Buckets = append(out.Buckets, at.bucket(uint64(r.integer(b[2]))))
 		})
@@ -594,36 +604,41 @@ func (r *reader) each(list json.RawMessage, n int, short string, room int, f fun
 
 // A bound is where a bucket begins and ends.
 type bound struct {
-	min, max     int64
-	noMin, noMax bool
+	min, max               int64
+	noMin, noMax, unsigned bool
+}
+
+// boundOf is where a bucket begins and ends.
+func boundOf(b *value.Bucket) bound { return bound{b.Min, b.Max, b.NoMin, b.NoMax, b.Unsigned} }
+
+// unnamed is a bucket between the bounds, without a label.
+func (b bound) unnamed() value.Bucket {
+	return value.Bucket{Min: b.min, Max: b.max, NoMin: b.noMin, NoMax: b.noMax, Unsigned: b.unsigned}
 }
 
 // bucket is the row of a histogram between the bounds, with the label that text has.
 func (b bound) bucket(count uint64) value.Bucket {
-	out := value.Bucket{Min: b.min, Max: b.max, NoMin: b.noMin, NoMax: b.noMax, Count: count}
+	out := b.unnamed()
+	out.Count = count
+	low, high := out.Low(), out.High()
 	switch {
 	case b.noMin:
 		// Bounds in the file are the least and the largest value; labels name the end behind it.
-		out.Label = fmt.Sprintf("(..., %d)", b.max+1)
+		out.Label = fmt.Sprintf("(..., %s)", high.After())
 	case b.noMax:
-		out.Label = fmt.Sprintf("[%d, ...)", b.min)
+		out.Label = fmt.Sprintf("[%s, ...)", low)
 	case b.min == b.max:
-		out.Label = fmt.Sprintf("[%d]", b.min)
+		out.Label = fmt.Sprintf("[%s]", low)
 	default:
-		out.Label = fmt.Sprintf("[%d, %d)", b.min, b.max+1)
+		out.Label = fmt.Sprintf("[%s, %s)", low, high.After())
 	}
 	return out
 }
 
 // compare orders buckets by where they begin.
 func (b bound) compare(c bound) int {
-	low := func(b bound) int64 {
-		if b.noMin {
-			return math.MinInt64
-		}
-		return b.min
-	}
-	return cmp.Or(cmp.Compare(low(b), low(c)), cmp.Compare(b.max, c.max))
+	one, other := b.unnamed(), c.unnamed()
+	return cmp.Or(one.Low().Compare(other.Low()), one.High().Compare(other.High()))
 }
 
 // evenBuckets finds the buckets that the histograms of a map have in common: those that hold
@@ -673,7 +688,7 @@ func (r *Run) even(item view.Item) view.Item {
 		}
 		for _, b := range h.Buckets {
 			// Bounds of all buckets were collected as they were read: each one is found.
-			k, _ := slices.BinarySearchFunc(all, bound{b.Min, b.Max, b.NoMin, b.NoMax}, bound.compare)
+			k, _ := slices.BinarySearchFunc(all, boundOf(&b), bound.compare)
 			full[k].Count = b.Count
 		}
 		rows[i].Value = value.Hist{Buckets: full, Sum: h.Sum}
@@ -711,11 +726,13 @@ func noNumber(raw json.RawMessage) error {
 	return fmt.Errorf("%.40q is no whole number", raw)
 }
 
-// bound is where a bucket begins or ends; there may be no such bound.
-func (r *reader) bound(raw json.RawMessage) (n int64, none bool) {
+// bound is where a bucket begins or ends; there may be no such bound. A bucket with one that is larger than numbers
+// with a sign is told of it.
+func (r *reader) bound(raw json.RawMessage, unsigned *bool) (n int64, none bool) {
 	if string(raw) == "null" {
 		return 0, true
 	}
+	*unsigned = *unsigned || !signed(raw)
 	return r.integer(raw), false
 }
 

@@ -321,6 +321,37 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// TestUnsigned reads histograms back whose largest buckets are those of numbers without a sign: in their order, with
+// the bounds that they had, and in words that are not of numbers below zero.
+func TestUnsigned(t *testing.T) {
+	m := &view.Map{Name: "@h", Kind: view.Histogram, Key: types.Int64,
+		Keys: []view.Element{{Name: "n", Type: types.Int64}}}
+	cells := make([]uint64, 66)
+	cells[0], cells[2], cells[64], cells[65] = 1, 2, 3, 4
+	rec := &view.Recorder{}
+	rec.Take(view.Begin{Script: &view.Script{Name: "s", Maps: []*view.Map{m}}})
+	rec.Take(view.Snapshot{Map: m, Complete: true, End: 1, Rows: []view.Row{
+		{Key: value.Int(1), Value: value.Hist{Buckets: value.Log2Buckets(0, cells)}},
+		{Key: value.Int(2), Value: value.Hist{Buckets: value.Log2Buckets(0, cells[:65])}},
+	}})
+	rec.Take(view.End{Boot: 2})
+	for _, form := range []string{"jsonl", "html"} {
+		got := recorded(t, written(t, form, rec.Run(), m))
+		again := got.Script.Map("@h")
+		if have, want := written(t, "csv", got, again), written(t, "csv", rec.Run(), m); string(have) != string(want) {
+			t.Errorf("%s: it is\n%s, not\n%s", form, have, want)
+		}
+		var labels []string
+		for _, b := range got.Snapshot(again).Rows[0].Value.(value.Hist).Buckets {
+			labels = append(labels, b.Label)
+		}
+		if want := []string{"(..., 0)", "[1]", "[4611686018427387904, 9223372036854775808)",
+			"[9223372036854775808, 18446744073709551616)"}; !slices.Equal(labels, want) {
+			t.Errorf("%s: labels are %q, not %q", form, labels, want)
+		}
+	}
+}
+
 // TestOthers tells the row of what is left out of a look from a key that is called so.
 func TestOthers(t *testing.T) {
 	m := &view.Map{Name: "@n", Kind: view.Counter, Type: types.Uint64, Key: types.Int64,
@@ -381,17 +412,21 @@ func TestNumbers(t *testing.T) {
 	end := func(at string) string { return `{"type":"end","t":` + at + "}\n" }
 	const most, over = "9223372036854775807", "99999999999999999999"
 	for text, want := range map[string]string{
-		"@a[foo]:\n[1, 2)   " + over + " |@@@|\n":                    `line 2: "` + over + `" is no number`,
-		"@a[\n   foo+1\n]: " + over + "\n":                           `line 3: "` + over + `" is no number`,
-		"@a[x]: 1\n@a[y]:\n[1, 2)   3 |@|\n":                         "",
-		"a;b " + most + "\na;b 1\n":                                  "line 2: " + errSum.Error(),
-		"@a[x]:\n[1]  " + most + " |@|\n[2]  1 |@|\n":                "line 3: " + errSum.Error(),
-		script("counter") + row("12"):                                "",
-		script("counter") + row(`"zz"`):                              `line 2: "\"zz\"" is no whole number`,
-		script("gauge") + row("[1]"):                                 `line 2: "[1]" is no whole number`,
-		script("summary") + row(`{"count":1}`):                       "line 2: a number is missing",
-		script("summary") + row(`{"count":"x"}`):                     `line 2: "\"x\"" is no whole number`,
-		script("histogram") + row(`{"buckets":[[null,null,3]]}`):     "",
+		"@a[foo]:\n[1, 2)   " + over + " |@@@|\n":                `line 2: "` + over + `" is no number`,
+		"@a[\n   foo+1\n]: " + over + "\n":                       `line 3: "` + over + `" is no number`,
+		"@a[x]: 1\n@a[y]:\n[1, 2)   3 |@|\n":                     "",
+		"a;b " + most + "\na;b 1\n":                              "line 2: " + errSum.Error(),
+		"@a[x]:\n[1]  " + most + " |@|\n[2]  1 |@|\n":            "line 3: " + errSum.Error(),
+		script("counter") + row("12"):                            "",
+		script("counter") + row(`"zz"`):                          `line 2: "\"zz\"" is no whole number`,
+		script("gauge") + row("[1]"):                             `line 2: "[1]" is no whole number`,
+		script("summary") + row(`{"count":1}`):                   "line 2: a number is missing",
+		script("summary") + row(`{"count":"x"}`):                 `line 2: "\"x\"" is no whole number`,
+		"@a[x]: 18446744073709551615\n":                          "",
+		script("histogram") + row(`{"buckets":[[null,null,3]]}`): "",
+		script("histogram") + row(`{"buckets":[[1,2,-3]]}`):      "line 2: " + errSum.Error(),
+		script("histogram") +
+			row(`{"buckets":[[1,2,"9223372036854775807"],[3,4,1]]}`): "line 2: " + errSum.Error(),
 		script("histogram") + row(`{"buckets":[[1,2,"x"]]}`):         `line 2: "\"x\"" is no whole number`,
 		script("histogram") + row(`{"buckets":[[1,[],3]]}`):          `line 2: "[]" is no whole number`,
 		script("series") + row(`{"interval":1,"points":[[1,true]]}`): `line 2: "true" is no whole number`,

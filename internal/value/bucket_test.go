@@ -1,8 +1,10 @@
 package value
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
+	"strconv"
 	"testing"
 )
 
@@ -72,5 +74,32 @@ func TestLinearLabels(t *testing.T) {
 			got[last].Min != got[last-1].Max+1 {
 			t.Errorf("lhist(%d, %d, %d): bounds %+v", c.low, c.high, c.step, got)
 		}
+	}
+}
+
+// TestBounds puts bounds of buckets in order from the least number with a sign to the largest without one.
+func TestBounds(t *testing.T) {
+	all := []Bound{NewBound(math.MinInt64, false), NewBound(-1, false), NewBound(0, true),
+		NewBound(math.MaxInt64, true), NewBound(math.MinInt64, true), NewBound(-1, true)}
+	names := []string{"-9223372036854775808", "-1", "0", "9223372036854775807", "9223372036854775808",
+		"18446744073709551615"}
+	after := []string{"-9223372036854775807", "0", "1", "9223372036854775808", "9223372036854775809",
+		"18446744073709551616"}
+	for i, b := range all {
+		for k, c := range all {
+			if got := b.Compare(c); got != cmp.Compare(i, k) {
+				t.Errorf("%s and %s compare as %d", b, c, got)
+			}
+		}
+		if b.String() != names[i] || b.After() != after[i] {
+			t.Errorf("%s with %s behind it, want %s and %s", b, b.After(), names[i], after[i])
+		}
+		if n, _ := strconv.ParseFloat(names[i], 64); b.Float() != n {
+			t.Errorf("%s is %v", b, b.Float())
+		}
+	}
+	open := Bucket{NoMin: true, NoMax: true}
+	if open.Low() != all[0] || open.High() != all[5] {
+		t.Errorf("a bucket without bounds is from %s to %s", open.Low(), open.High())
 	}
 }

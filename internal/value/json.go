@@ -96,6 +96,15 @@ func (v Avg) Average() int64 { return average(v.Total, v.Count, v.Signed) }
 // if v is unsigned.
 func (v Stats) Average() int64 { return average(v.Total, v.Count, v.Signed) }
 
+// Summary is what an Avg or a Stats comes to; ok is false if v is neither.
+func Summary(v Value) (s Stats, ok bool) {
+	if avg, is := v.(Avg); is {
+		return Stats(avg), true
+	}
+	s, ok = v.(Stats)
+	return s, ok
+}
+
 // Sum is the total, an Int or a Uint.
 func (v Stats) Sum() Value { return number(v.Total, v.Signed) }
 

@@ -34,9 +34,9 @@ func (t *Trie) Functions() []Function {
 				k = len(out)
 				at[f], out = k, append(out, Function{Name: f.name, Kind: f.kind})
 			}
-			out[k].Self += node.Self[t.Primary]
+			out[k].Self = Plus(out[k].Self, node.Self[t.Primary])
 			if open[k] == 0 {
-				out[k].Total += node.Total[t.Primary]
+				out[k].Total = Plus(out[k].Total, node.Total[t.Primary])
 			}
 			open[k]++
 			defer func() { open[k]-- }()

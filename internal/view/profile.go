@@ -63,10 +63,10 @@ func (k FrameKind) String() string {
 	return [...]string{"label", "user", "kernel", "jit", "mark"}[k]
 }
 
-// Total is the sum of the primary values.
+// Total is the sum of the primary values, as Plus has it.
 func (p *Profile) Total() (sum int64) {
 	for i := range p.Samples {
-		sum += p.Samples[i].Values[p.Primary]
+		sum = Plus(sum, p.Samples[i].Values[p.Primary])
 	}
 	return sum
 }
@@ -177,13 +177,12 @@ func (m *Map) weights(v value.Value) []int64 {
 		return m.timed(int64(v))
 	case value.Uint:
 		return m.timed(clamped(uint64(v)))
-	case value.Avg:
-		return m.weights(value.Stats(v))
-	case value.Stats:
-		if !v.Signed {
-			return []int64{v.Count, clamped(uint64(v.Total))}
+	case value.Avg, value.Stats:
+		s, _ := value.Summary(v)
+		if !s.Signed {
+			s.Total = clamped(uint64(s.Total))
 		}
-		return []int64{v.Count, v.Total}
+		return []int64{s.Count, s.Total}
 	case value.Hist:
 		return []int64{clamped(Count(v))}
 	}
@@ -213,7 +212,12 @@ func (m *Map) Weigh(v value.Value) int64 {
 
 func (m *Map) timed(n int64) []int64 {
 	if m.Period > 0 && m.Weight == ValueWeight {
-		return []int64{n, n * int64(m.Period)}
+		// Samples that stand for more time than a number holds stand for the most that one does.
+		time := int64(m.Period)
+		if n > math.MaxInt64/time {
+			return []int64{n, math.MaxInt64}
+		}
+		return []int64{n, n * time}
 	}
 	return []int64{n}
 }

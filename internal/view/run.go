@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -172,7 +173,7 @@ func grow(past *[]Snapshot, s *Snapshot, rows []Row, most int, weigh func(value.
 		rows = heaviestFirst(rows, weigh)
 		one.Rows, one.Left = slices.Clone(rows[:most]), len(rows)-most
 		for _, row := range rows[most:] {
-			one.Rest, one.Left = one.Rest+s.Map.Count(row.Value), one.Left+max(row.Others-1, 0)
+			one.Rest, one.Left = Plus(one.Rest, s.Map.Count(row.Value)), one.Left+max(row.Others-1, 0)
 			if s.Map.Kind.Additive() {
 				one.Others = sum(one.Others, row.Value)
 			}
@@ -196,18 +197,21 @@ func sum(all, one value.Value) value.Value {
 	switch one := one.(type) {
 	case value.Int:
 		n, _ := all.(value.Int)
-		return n + one
+		return value.Int(Plus(int64(n), int64(one)))
 	case value.Uint:
 		n, _ := all.(value.Uint)
-		return n + one
-	case value.Avg:
-		n, _ := all.(value.Avg)
-		one.Count, one.Total = one.Count+n.Count, one.Total+n.Total
-		return one
-	case value.Stats:
-		n, _ := all.(value.Stats)
-		one.Count, one.Total = one.Count+n.Count, one.Total+n.Total
-		return one
+		return n + min(one, math.MaxUint64-n)
+	case value.Avg, value.Stats:
+		s, _ := value.Summary(one)
+		n, _ := value.Summary(all)
+		// An Int or a Uint, as the total of one is.
+		n.Signed = s.Signed
+		total, _, _ := value.Integer(sum(n.Sum(), s.Sum()))
+		s.Count, s.Total = Plus(s.Count, n.Count), int64(total)
+		if _, avg := one.(value.Avg); avg {
+			return value.Avg(s)
+		}
+		return s
 	case value.Hist:
 		n, ok := all.(value.Hist)
 		if !ok || len(n.Buckets) < len(one.Buckets) {
@@ -249,7 +253,7 @@ func sumsOf(m *Map, rows []Row) (out []Row) {
 				out[n].Key = value.Text(name)
 			}
 		}
-		out[n].Value = out[n].Value.(value.Int) + value.Int(m.Weigh(row.Value))
+		out[n].Value = value.Int(Plus(int64(out[n].Value.(value.Int)), m.Weigh(row.Value)))
 	}
 	return out
 }

@@ -59,16 +59,18 @@ func NewTrie(p *Profile, name func(*FrameAt) string) *Trie {
 			}
 			at = next
 		}
+		self := t.Nodes[at].Self
 		for k, v := range s.Values {
-			t.Nodes[at].Self[k] += v
+			self[k] = Plus(self[k], v)
 		}
 	}
 	for i := len(t.Nodes) - 1; i >= 0; i-- {
 		n := &t.Nodes[i]
 		for k := range n.Self {
-			n.Total[k] += n.Self[k]
+			n.Total[k] = Plus(n.Total[k], n.Self[k])
 			if i > 0 {
-				t.Nodes[n.Parent].Total[k] += n.Total[k]
+				above := t.Nodes[n.Parent].Total
+				above[k] = Plus(above[k], n.Total[k])
 			}
 		}
 		if i > 0 {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -94,9 +95,14 @@ func lastWord(name string) string {
 	return strings.ToLower(name[start:])
 }
 
-// Grouped is a number with commas.
-func Grouped[N int | int64 | uint64](n N) string {
-	text, negative := strings.CutPrefix(fmt.Sprint(n), "-")
+// Grouped is a whole number with commas.
+func Grouped[N int | int64 | uint64](n N) string { return grouped(fmt.Sprint(n)) }
+
+// Rounded is the whole number next to x with commas, however large.
+func Rounded(x float64) string { return grouped(strconv.FormatFloat(x, 'f', 0, 64)) }
+
+func grouped(digits string) string {
+	text, negative := strings.CutPrefix(digits, "-")
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}

@@ -167,7 +167,7 @@ func (n *names) stack(st *value.Stack, id *[]byte, weights map[*named]int64, wei
 	if e.ready {
 		return e.stack
 	}
-	if weights[e] += weight; !e.asked {
+	if weights[e] = view.Plus(weights[e], weight); !e.asked {
 		e.stack, e.asked = st, true
 		n.queue = append(n.queue, e)
 	}

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/value"
@@ -17,7 +16,7 @@ func Bound(h value.Hist, part float64, u view.Unit) string {
 	case b == nil:
 		return "–"
 	case b.NoMax:
-		return "> " + Amount(number(b.Min, b.Unsigned), u)
+		return "> " + Amount(b.Low().Float(), u)
 	}
 	return "≤ " + Amount(upper(b, u), u)
 }
@@ -28,9 +27,9 @@ func bound(h value.Hist, part float64) float64 {
 	case b == nil:
 		return -1
 	case b.NoMax:
-		return number(b.Min, b.Unsigned)
+		return b.Low().Float()
 	default:
-		return number(b.Max, b.Unsigned)
+		return b.High().Float()
 	}
 }
 
@@ -53,33 +52,25 @@ func rank(h value.Hist, part float64) *value.Bucket {
 // upper is the end of a bucket: times end where the next bucket begins, what is counted
 // one before.
 func upper(b *value.Bucket, u view.Unit) float64 {
-	max := number(b.Max, b.Unsigned)
+	max := b.High().Float()
 	switch u {
 	case view.Nanoseconds, view.Microseconds, view.Milliseconds, view.Seconds:
-		if b.Max > b.Min {
+		if b.NoMin || b.Max > b.Min {
 			max++
 		}
 	}
 	return max
 }
 
-// number is a bound of a bucket. Its bits are unsigned where the values are.
-func number(n int64, unsigned bool) float64 {
-	if unsigned {
-		return float64(uint64(n))
-	}
-	return float64(n)
-}
-
 // BucketName is where a bucket begins, as short as it can be said.
 func BucketName(b *value.Bucket, u view.Unit) string {
 	switch {
 	case u != view.NoUnit && b.NoMin:
-		return "< " + Amount(number(b.Max, b.Unsigned)+1, u)
+		return "< " + Amount(b.High().Float()+1, u)
 	case u != view.NoUnit:
-		return Amount(number(b.Min, b.Unsigned), u)
+		return Amount(b.Low().Float(), u)
 	case b.NoMin:
-		return "< " + strconv.FormatInt(b.Max+1, 10)
+		return "< " + b.High().After()
 	}
 	// Labels have powers of two in short (1K), of which the beginning is taken.
 	name, _, _ := strings.Cut(strings.Trim(b.Label, "[]()"), ",")

@@ -52,7 +52,7 @@ func (m *Model) profile(p *pane) *trieOf {
 	for i := range prof.Samples {
 		s := &prof.Samples[i]
 		if s.Broken() {
-			out.broken += s.Values[prof.Primary]
+			out.broken = view.Plus(out.broken, s.Values[prof.Primary])
 		}
 	}
 	if merge != "" {
@@ -409,7 +409,7 @@ func (d *flameDrawing) matched(n int) (sum int64) {
 		return node.Total[d.t.Primary]
 	}
 	for _, c := range node.Children {
-		sum += d.matched(c)
+		sum = view.Plus(sum, d.matched(c))
 	}
 	return sum
 }

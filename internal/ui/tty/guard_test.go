@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -41,14 +42,8 @@ func takeAnd(fail string) {
 	case "panic":
 		go panic("somewhere else")
 	case "fatal": // which nobody can recover from
-		m := map[int]int{}
-		for range 8 {
-			go func() {
-				for i := 0; ; i++ {
-					m[i&7]++
-				}
-			}()
-		}
+		var mu sync.Mutex
+		go mu.Unlock()
 	case "exit":
 		os.Exit(3)
 	}

@@ -222,7 +222,7 @@ func (c *client) snapshot(s *view.Snapshot) {
 		// There may be very many stacks: the page is told what they come to.
 		sum := int64(0)
 		for _, row := range s.Rows {
-			sum += s.Map.Weigh(row.Value)
+			sum = view.Plus(sum, s.Map.Weigh(row.Value))
 		}
 		// began was written before the first stream collects, and does not change any more.
 		c.record(map[string]any{"type": "profile", "name": s.Map.Name, "entries": len(s.Rows), "weight": sum,
@@ -358,10 +358,7 @@ func buckets(rows []view.Row) [][3]any {
 			continue
 		}
 		// The page has floats for numbers in any case.
-		low, high := any(float64(b.Min)), any(float64(b.Max))
-		if b.Unsigned {
-			low, high = any(float64(uint64(b.Min))), any(float64(uint64(b.Max)))
-		}
+		low, high := any(b.Low().Float()), any(b.High().Float())
 		if b.NoMin {
 			low = nil
 		}

@@ -155,10 +155,9 @@ func (l *Line) measure(words []uint64, what Measure) (sum float64) {
 		switch like := l.like.(type) {
 		case value.Uint:
 			signed = false
-		case value.Avg:
-			signed = like.Signed
-		case value.Stats:
-			signed = like.Signed
+		case value.Avg, value.Stats:
+			s, _ := value.Summary(like)
+			signed = s.Signed
 		}
 		if signed {
 			return float64(int64(w))

@@ -14,14 +14,12 @@ import (
 // wordsOf are the words of a value, nil if it is no number.
 func wordsOf(v value.Value) []uint64 {
 	switch v := v.(type) {
-	case value.Int:
-		return []uint64{uint64(v)}
-	case value.Uint:
-		return []uint64{uint64(v)}
-	case value.Avg:
-		return []uint64{uint64(v.Count), uint64(v.Total)}
-	case value.Stats:
-		return []uint64{uint64(v.Count), uint64(v.Total)}
+	case value.Int, value.Uint:
+		n, _, _ := value.Integer(v)
+		return []uint64{n}
+	case value.Avg, value.Stats:
+		s, _ := value.Summary(v)
+		return []uint64{uint64(s.Count), uint64(s.Total)}
 	case value.Hist:
 		words := []uint64{}
 		for i := range v.Buckets {
