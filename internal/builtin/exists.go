@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -31,7 +33,10 @@ var _ = Define(Func{
 		if !ok {
 			return Const{}, false
 		}
-		name, found, _ := existing(c, text)
+		name, found, err := existing(c, text)
+		if err != nil {
+			return Const{}, false // which Check says, or answers
+		}
 		if c.Opts.Asked != nil {
 			c.Opts.Asked(name, found)
 		}
@@ -95,12 +100,28 @@ func existingOf(c *Call, text string, option func(name string) (string, error)) 
 		return name, false, err
 	}
 	points, err := kind.Match(p, &opts)
+	if passing(err) {
+		return name, false, err
+	}
 	if err != nil || len(points) == 0 || kind.Here != nil && !kind.Here(points[0]) {
 		return name, false, nil // a file that is not there has no symbols either
 	}
 	// One point tells whether the kind has a mechanism here.
-	_, err = kind.Plan(points[:1], probe.Uses{}, &opts)
+	if _, err = kind.Plan(points[:1], probe.Uses{}, &opts); passing(err) {
+		return name, false, err
+	}
 	return name, err == nil, nil
+}
+
+// passing reports whether an error says nothing of whether something is there: what the system had
+// not enough of, it may have in a moment.
+func passing(err error) bool {
+	for _, no := range []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO, unix.EAGAIN, unix.EINTR} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return false
 }
 
 var _ = Define(Func{

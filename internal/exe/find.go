@@ -27,6 +27,7 @@ type Search struct {
 // wildcard is possible, the first is meant.
 func (s Search) Find(name string) ([]string, error) {
 	wild := strings.Contains(name, "*")
+	var unopened *fs.PathError // a file that is there
 	switch {
 	case name == "" && s.PID != 0:
 		path, err := proc.Exe(s.PID)
@@ -45,12 +46,13 @@ func (s Search) Find(name string) ([]string, error) {
 		}
 		return nil, fmt.Errorf("no process has a file %s in memory", name)
 	case s.Libraries && !wild && strings.HasPrefix(name, "lib") && !strings.Contains(name, "/"):
-		if path, ok := s.library(name); ok {
+		path, err := s.library(name)
+		if path != "" {
 			return []string{path}, nil
 		}
+		errors.As(err, &unopened)
 	}
 	var out []string
-	var unopened *fs.PathError // a file that is there
 	for _, path := range s.Candidates(name) {
 		if held, ok := s.replaced(path); ok && !wild {
 			out = append(out, held)
@@ -230,14 +232,15 @@ func (s Search) replaced(path string) (held string, ok bool) {
 	return held, ok
 }
 
-func (s Search) library(name string) (string, bool) {
+// library finds a library: that of the process, else the one that the linker would take.
+func (s Search) library(name string) (string, error) {
 	if s.PID != 0 {
 		files, _ := proc.MappedFiles(s.PID)
 		for _, f := range files {
 			base := filepath.Base(f.Name)
 			// "libc-2.31.so" is how older systems name what "libc" means.
 			if sonameFits(base, name) || strings.HasPrefix(base, name+"-") && strings.HasSuffix(base, ".so") {
-				return f.Path, true
+				return f.Path, nil
 			}
 		}
 	}

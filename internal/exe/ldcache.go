@@ -3,6 +3,8 @@ package exe
 import (
 	"debug/elf"
 	"encoding/binary"
+	"errors"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -100,32 +102,34 @@ func sonameFits(file, name string) bool {
 // maxCache bounds the size of a cache: one entry for each library there is.
 const maxCache = 64 << 20 // bytes
 
-// findLibrary looks a library up in the cache and the default directories
-// below root.
-func findLibrary(root, name string, machine elf.Machine) (string, bool) {
-	if data, err := foreign.Read(below(root, "/etc/ld.so.cache"), maxCache); err == nil {
+// findLibrary looks a library up in the cache and the default directories below root, "" if it is
+// not there. The error is what kept hawk from looking.
+func findLibrary(root, name string, machine elf.Machine) (found string, err error) {
+	unread := func(e error) bool {
+		if _, ok := errors.AsType[*fs.PathError](e); ok && !errors.Is(e, fs.ErrNotExist) {
+			err = e
+		}
+		return e != nil
+	}
+	usable := func(soname, path string) bool {
+		found = below(root, path)
+		return sonameFits(soname, name) && !unread(Check(found))
+	}
+	if data, err := foreign.Read(below(root, "/etc/ld.so.cache"), maxCache); !unread(err) {
 		for _, l := range ParseLdCache(data, machine) {
-			if !sonameFits(l.Soname, name) {
-				continue
-			}
-			if path := below(root, l.Path); Check(path) == nil {
-				return path, true
+			if usable(l.Soname, l.Path) {
+				return found, nil
 			}
 		}
 	}
 	for _, dir := range libraryDirs(machine) {
 		entries, err := os.ReadDir(below(root, dir))
-		if err != nil {
-			continue
-		}
+		unread(err)
 		for _, e := range entries {
-			if !sonameFits(e.Name(), name) {
-				continue
-			}
-			if path := below(root, dir+"/"+e.Name()); Check(path) == nil {
-				return path, true
+			if usable(e.Name(), dir+"/"+e.Name()) {
+				return found, nil
 			}
 		}
 	}
-	return "", false
+	return "", err
 }

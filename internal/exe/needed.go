@@ -62,7 +62,8 @@ func (f *File) neededFile(name string, dirs []string) (string, bool) {
 			return path, true
 		}
 	}
-	return findLibrary("", name, f.Machine)
+	path, _ := findLibrary("", name, f.Machine)
+	return path, path != ""
 }
 
 // interpreter is the path of the dynamic linker, "" if there is none.

@@ -3,6 +3,7 @@ package exe
 import (
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,8 +98,27 @@ func TestLibraryCacheIsNoPipe(t *testing.T) {
 	if err := unix.Mkfifo(filepath.Join(root, "etc/ld.so.cache"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if path, ok := findLibrary(root, "libc", elf.EM_X86_64); ok {
-		t.Errorf("found %s", path)
+	if path, err := findLibrary(root, "libc", elf.EM_X86_64); path != "" || err != nil {
+		t.Errorf("found %q, %v", path, err)
+	}
+}
+
+// TestUnopenedLibrary looks for a library while no file can be opened: that is not the answer to one
+// that is not there.
+func TestUnopenedLibrary(t *testing.T) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Search{Libraries: true}.Find("libc")
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, unix.EMFILE) {
+		t.Errorf("the error is %v", err)
 	}
 }
 

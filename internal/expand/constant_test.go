@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -100,5 +102,31 @@ func TestDecided(t *testing.T) {
 		if got := early(t, c.text, c.named); got != c.want {
 			t.Errorf("%s with %v:\n got %s\nwant %s", c.text, c.named, got, c.want)
 		}
+	}
+}
+
+// TestUndecided asks for a probe while no file can be opened. That is no answer: the block neither
+// goes nor loses its predicate, at which the check of types will say what was wrong.
+func TestUndecided(t *testing.T) {
+	const text = `interval:ms:5 / !probe_exists("uprobe:libc:no_such") / {}`
+	tree, _ := syntax.Parse(source.NewFile("in.bt", text))
+	o := Options{Probe: probe.Options{Machine: recorded(t)}}
+	decided, _ := Expand(tree, o)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	undecided, _ := Expand(tree, o)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if p := decided.Probes; len(p) != 1 || p[0].Tree.Predicate != nil {
+		t.Errorf("with files the predicate is not decided: %v", p)
+	}
+	if p := undecided.Probes; len(p) != 1 || p[0].Tree.Predicate == nil {
+		t.Errorf("without files the predicate is decided: %v", p)
 	}
 }

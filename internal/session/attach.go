@@ -248,7 +248,9 @@ func (s *session) missing(p *object.Program, err error) error {
 	name := s.Message(value.Text(p.Group.Points[0].Name()))
 	switch s.o.Config.MissingProbes {
 	case "ignore":
-		s.failing.ignored = errno.Message(err)
+		if s.failing.ignored = errno.Message(err); s.o.Verbose {
+			fmt.Fprintf(s.o.Stderr, "Unable to attach probe: %s (%s)\n", name, s.failing.ignored)
+		}
 	case "warn":
 		s.Warnf(source.Span{}, "%s\nUnable to attach probe: %s. Skipping.", errno.Message(err), name)
 	default:
