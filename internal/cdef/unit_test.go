@@ -235,3 +235,26 @@ func TestConstants(t *testing.T) {
 		}
 	}
 }
+
+// TestConstantText finds each line of the table, which is in order, and what stands between two lines nowhere.
+func TestConstantText(t *testing.T) {
+	last := ""
+	for line := range strings.Lines(constants) {
+		if line <= last {
+			t.Errorf("%q comes behind %q", line, last)
+		}
+		last = line
+		name, want, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if got, ok := constantText(name); !ok || got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+		if got, ok := constantText(name + "0_"); ok {
+			t.Errorf("%s0_ is %q", name, got)
+		}
+	}
+	for _, name := range []string{"", "A", "ZZ", "~"} {
+		if got, ok := constantText(name); ok {
+			t.Errorf("%q is %q", name, got)
+		}
+	}
+}

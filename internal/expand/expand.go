@@ -109,6 +109,7 @@ type expander struct {
 // resolved.
 func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 	opts := o.Probe
+	opts.Marked = map[int][]probe.Marked{}
 	e := &expander{
 		out:  &Script{Tree: s, Config: config.Default(), Params: o.Params, Options: &opts},
 		opts: &opts, library: map[string][]*macro{}, loaded: map[string]bool{}, recursive: map[syntax.Node]bool{},

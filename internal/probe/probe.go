@@ -302,7 +302,17 @@ type Options struct {
 	// the calling thread does.
 	Kernel bpf.Kernel
 
+	// Marked is what is known of the marks in files that processes have mapped, by process, 0: all.
+	// A compilation looks once, however many attach points it has. Nil: each looks for itself.
+	Marked map[int][]Marked
+
 	warned map[string]bool // what WarnOnce has said
+}
+
+// Marked is the marks of a file, in front of what could not be read.
+type Marked struct {
+	Path  string
+	Notes []exe.Note
 }
 
 // Attached reports one attachment.

@@ -127,16 +127,38 @@ func matchMarks(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	if q.Target == "" { // of a process: everything it has mapped
 		q.Target = "*"
 	}
+	pid := 0
+	if o.OnePID() {
+		pid = o.PID
+	}
+	files, known := o.Marked[pid]
+	var err error
+	if known = known && q.Target == "*"; !known {
+		files, err = markedFiles(&q, o)
+	}
+	if o.Marked != nil && q.Target == "*" && err == nil {
+		o.Marked[pid] = files
+	}
 	var out []*probe.Point
-	err := eachFile(&q, o, func(path string, file *exe.File) error {
+	for _, f := range files {
+		out = append(out, matchNotes(p, o, f.Path, f.Notes)...)
+	}
+	return probe.SortPoints(out), err
+}
+
+// markedFiles reads the marks of all files that a point names.
+func markedFiles(p *probe.Point, o *probe.Options) (out []probe.Marked, err error) {
+	err = eachFile(p, o, func(path string, file *exe.File) error {
 		if err := foreign(file, o.Machine.Arch()); err != nil && !o.ForListing {
 			return err
 		}
 		notes, err := file.USDT()
-		out = append(out, matchNotes(p, o, path, notes)...)
+		if len(notes) > 0 {
+			out = append(out, probe.Marked{Path: path, Notes: notes})
+		}
 		return err
 	})
-	return probe.SortPoints(out), err
+	return out, err
 }
 
 // matchNotes makes a point of all notes of one name: the compiler has copied the code that the
