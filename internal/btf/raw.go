@@ -73,8 +73,9 @@ const (
 	// between memory (16 kB for vmlinux) and steps to reach a type.
 	stride = 32
 	// scansBeforeTable is how many names are found by scanning before an
-	// index of all names pays off.
-	scansBeforeTable = 4
+	// index of all names pays off, which takes as long as six scans that find
+	// nothing. Those that find something are shorter.
+	scansBeforeTable = 8
 )
 
 // ErrNotFound is returned when a blob has no type of the wanted name.

@@ -358,14 +358,14 @@ func (t *Machine) RawTracepointID(module, event string) (id uint32, owner string
 }
 
 // ExpectTask announces that struct task_struct will be asked for, and
-// optionally a raw tracepoint: one walk over the kernel's types finds both.
-func (t *Machine) ExpectTask(event string) {
+// raw tracepoints: one walk over the kernel's types finds all.
+func (t *Machine) ExpectTask(events ...string) {
 	s, err := t.BTF()
 	if err != nil {
 		return
 	}
 	s.Expect("task_struct", btf.Set(btf.Struct))
-	if event != "" {
+	for _, event := range events {
 		s.ExpectRawTracepoint(event)
 	}
 }

@@ -96,6 +96,9 @@ var _ = builtin.Define(builtin.Func{
 // Layouts are the running kernel's: a member that has moved or gone is an error here, not a
 // wrong path.
 func walkedMembers(c *builtin.Call) {
+	// One search finds all that a walk goes through. One for each would take as long as the compilation.
+	c.Machine.ExpectStructs("mount", "task_struct", "fs_struct", "vfsmount", "path", "file", "files_struct", "fdtable",
+		"inode", "super_block")
 	builtin.KernelMembers(c, "dentry", "d_parent", "d_name", "d_hash", "d_sb", "d_inode")
 	builtin.KernelMembers(c, "mount", "mnt", "mnt_parent", "mnt_mountpoint")
 }

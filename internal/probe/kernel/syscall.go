@@ -35,7 +35,7 @@ func syscallsUsable(o *probe.Options) bool {
 	if o.NoFeature["raw_syscalls"] {
 		return false
 	}
-	o.Machine.ExpectTask("sys_enter")
+	o.Machine.ExpectTask("sys_enter", "sys_exit")
 	if _, _, ok := compatField(o); !ok {
 		return false
 	}
