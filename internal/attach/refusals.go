@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -87,16 +86,8 @@ func namesOf(points []*probe.Point) []string {
 
 // RefusesFunction tells a refusal of one function from what would befall all.
 func RefusesFunction(err error) bool {
-	if isUnsafe(err) {
-		return true
-	}
-	for _, no := range []error{unix.ESRCH, unix.ENOENT, unix.EINVAL, unix.EADDRNOTAVAIL, unix.EILSEQ, unix.ERANGE,
-		unix.EBUSY, unix.EOPNOTSUPP, errno.NotSupported} {
-		if errors.Is(err, no) {
-			return true
-		}
-	}
-	return false
+	return isUnsafe(err) || errno.Among(err, unix.ESRCH, unix.ENOENT, unix.EINVAL, unix.EADDRNOTAVAIL, unix.EILSEQ,
+		unix.ERANGE, unix.EBUSY, unix.EOPNOTSUPP, errno.NotSupported)
 }
 
 // SomeOf names a few of many.

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -116,12 +117,7 @@ func existingOf(c *Call, text string, option func(name string) (string, error)) 
 // passing reports whether an error says nothing of whether something is there: what the system had
 // not enough of, it may have in a moment.
 func passing(err error) bool {
-	for _, no := range []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO, unix.EAGAIN, unix.EINTR} {
-		if errors.Is(err, no) {
-			return true
-		}
-	}
-	return false
+	return errno.Among(err, unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO, unix.EAGAIN, unix.EINTR)
 }
 
 var _ = Define(Func{

@@ -222,14 +222,12 @@ func (c *command) endLater(ctx context.Context, s *session.Session, end func()) 
 // spec is what is loaded of a program, and for whom. It also splits the command of -c as a shell
 // would, but without one: a process between hawk and the command would be traced as well.
 func (c *command) spec(p *session.Program) (session.Spec, error) {
-	if c.tool != nil && p.Config.MissingProbes == "ignore" {
-		// A tool passes over in silence what is not there, which was seen when it was compiled. What is
-		// there and cannot be attached would be lost: its output would look as if nothing had happened.
-		p = p.Configure(func(conf *config.Config) { conf.MissingProbes = "warn" })
-	}
 	spec := session.Spec{Program: p, Probe: c.probeOptions(), PID: c.pid}
+	// A tool passes over in silence what is not there, which was seen when it was compiled. What is there
+	// and cannot be attached would be lost: its output would look as if nothing had happened.
+	spec.Probe.Tells = c.tool != nil || c.verbose > 0
 	spec.Probe.WarnPoint = func(at source.Span, msg string) {
-		if p.Config.MissingProbes == "ignore" {
+		if p.Config.MissingProbes == "ignore" && !spec.Probe.Tells {
 			return
 		}
 		var ds source.Diagnostics

@@ -39,6 +39,16 @@ var internal = map[int]string{
 	531: "NFS server in its grace period, ENOGRACE",
 }
 
+// Among reports whether err is one of some errors of the system.
+func Among(err error, some ...unix.Errno) bool {
+	for _, e := range some {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
 // Text is the text of an errno, of either sign.
 func Text(code int) string {
 	if code < 0 {

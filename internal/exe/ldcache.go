@@ -103,10 +103,10 @@ func sonameFits(file, name string) bool {
 const maxCache = 64 << 20 // bytes
 
 // findLibrary looks a library up in the cache and the default directories below root, "" if it is
-// not there. The error is what kept hawk from looking.
+// not there. The error is what first kept hawk from looking.
 func findLibrary(root, name string, machine elf.Machine) (found string, err error) {
 	unread := func(e error) bool {
-		if _, ok := errors.AsType[*fs.PathError](e); ok && !errors.Is(e, fs.ErrNotExist) {
+		if err == nil && !errors.Is(e, fs.ErrNotExist) {
 			err = e
 		}
 		return e != nil

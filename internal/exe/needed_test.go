@@ -98,7 +98,7 @@ func TestLibraryCacheIsNoPipe(t *testing.T) {
 	if err := unix.Mkfifo(filepath.Join(root, "etc/ld.so.cache"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if path, err := findLibrary(root, "libc", elf.EM_X86_64); path != "" || err != nil {
+	if path, err := findLibrary(root, "libc", elf.EM_X86_64); path != "" {
 		t.Errorf("found %q, %v", path, err)
 	}
 }

@@ -268,6 +268,7 @@ type Options struct {
 	Traceable  string                 // --traceable-functions
 	Filter     func(name string) bool // --probe-filter: which points to keep; nil: all
 	Verbose    bool
+	Tells      bool // of probes that are there and cannot be attached, if missing_probes is to hush them too
 	WarnPoint  func(at source.Span, msg string)
 	ForListing bool
 	// Named has the values that the script's own options were given. Nil: they are not

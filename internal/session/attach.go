@@ -246,12 +246,10 @@ func (e *Unattached) Unwrap() error { return e.Err }
 // missing decides what a probe that cannot be attached means.
 func (s *session) missing(p *object.Program, err error) error {
 	name := s.Message(value.Text(p.Group.Points[0].Name()))
-	switch s.o.Config.MissingProbes {
-	case "ignore":
-		if s.failing.ignored = errno.Message(err); s.o.Verbose {
-			fmt.Fprintf(s.o.Stderr, "Unable to attach probe: %s (%s)\n", name, s.failing.ignored)
-		}
-	case "warn":
+	switch how := s.o.Config.MissingProbes; {
+	case how == "ignore" && !s.o.Probe.Tells:
+		s.failing.ignored = errno.Message(err)
+	case how != "error":
 		s.Warnf(source.Span{}, "%s\nUnable to attach probe: %s. Skipping.", errno.Message(err), name)
 	default:
 		return &Unattached{Probe: p.Group.Points[0].Name(), Err: err, shown: name}
