@@ -82,6 +82,9 @@ func (c *command) asStrace() error {
 		o.Threads = append(o.Threads, strace.ThreadsOf(pid)...)
 	}
 	c.given = o.Script(c.argv != nil)
+	if !c.tasks.All() {
+		c.given["some-tasks"] = []string{"true"}
+	}
 	// A path is as many steps as it has directories, which the verifier walks one by one without
 	// the helper.
 	if old := c.machine.Has(machine.BPFLoop); old != nil && (o.Files > 0 || o.Paths != nil) {
@@ -281,7 +284,10 @@ func interpreter(name string) string {
 // runs has the operands be a command that is run and followed, or there be a process. The status
 // is the command's, as under strace.
 func (c *command) runs() error {
-	if len(c.operands) == 0 && c.pid == 0 {
+	everything := c.given["all"] != nil
+	if everything && (len(c.operands) > 0 || c.pid != 0) {
+		return usagef("%s: --all shows all processes: neither a command nor -p goes with it", c.tool.Name)
+	} else if len(c.operands) == 0 && c.pid == 0 && !everything {
 		return usagef("%s: a command is needed, or -p PID\nHINT: hawk %s", c.tool.Name,
 			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
 	}
@@ -291,7 +297,7 @@ func (c *command) runs() error {
 	if argv := c.operands; len(argv) > 0 {
 		c.argv, c.command, c.exitStatus = argv, strings.Join(argv, " "), "child"
 	}
-	c.follow = !c.noFollow
+	c.follow = !c.noFollow && !everything
 	c.quiet = true
 	return nil
 }

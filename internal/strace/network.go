@@ -2,6 +2,7 @@ package strace
 
 import (
 	"bytes"
+	"math"
 	"net/netip"
 	"strconv"
 )
@@ -222,7 +223,7 @@ func (d *decoder) iovec(addr uint64, n int, limit int64) {
 			return false
 		}
 		base, size := u64(array, 16*i), u64(array, 16*i+8)
-		have := int64(size)
+		have := int64(min(size, math.MaxInt32)) // of -1, too, strace shows the beginning
 		if out {
 			have = min(have, limit)
 			limit -= have

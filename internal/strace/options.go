@@ -34,6 +34,7 @@ type Options struct {
 
 	ToFile  bool                                   // each line begins with the number of its thread
 	Tight   bool                                   // these numbers are not padded
+	All     bool                                   // --all: every process
 	Alone   bool                                   // --no-follow: none does
 	NoHold  bool                                   // --no-hold: calls that wait are shown at once
 	Quiet   int                                    // -q
@@ -137,6 +138,8 @@ func (o *Options) Read(given map[string][]string) error {
 			o.Number = true
 		case "no-hold":
 			o.NoHold = true
+		case "all":
+			o.All = true
 		case "quiet":
 			for _, v := range values {
 				if v == "true" {
@@ -209,6 +212,9 @@ func (o *Options) Script(command bool) map[string][]string {
 	}
 	if o.Summary != "summary-only" && o.whole() {
 		given["waits"] = []string{"true"}
+	}
+	if o.All { // hawk's own calls would be shown by more of them, without end
+		given["but"] = []string{strconv.Itoa(os.Getpid())}
 	}
 	if o.Alone && command {
 		given["alone"] = []string{"true"}

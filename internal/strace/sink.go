@@ -406,7 +406,7 @@ func (s *Sink) begin(tid int, at int64) {
 			s.b = append(s.b, ' ')
 		}
 		s.str(" ")
-	case !s.o.ToFile && len(s.live) > 1:
+	case !s.o.ToFile && (len(s.live) > 1 || s.o.All):
 		width := 5
 		if s.o.Tight {
 			width = 0
