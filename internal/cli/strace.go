@@ -74,6 +74,9 @@ func (c *command) asStrace() error {
 	if c.child, err = childOptions(c.given); err != nil {
 		return usagef("%s: %v", c.tool.Name, err)
 	}
+	if o.Errors && o.Summary == "" {
+		return usagef("%s: --errors goes with -c or -C\nHINT: -Z shows the calls that fail", c.tool.Name)
+	}
 	if c.argv == nil && (c.child.User != nil || c.child.Env != nil) {
 		return usagef("%s: --user and --env are for a command, which is not there with -p", c.tool.Name)
 	}

@@ -34,6 +34,7 @@ type Options struct {
 
 	ToFile  bool                                   // each line begins with the number of its thread
 	Tight   bool                                   // these numbers are not padded
+	Errors  bool                                   // --errors: a table of them behind the summary
 	All     bool                                   // --all: every process
 	Alone   bool                                   // --no-follow: none does
 	NoHold  bool                                   // --no-hold: calls that wait are shown at once
@@ -140,6 +141,8 @@ func (o *Options) Read(given map[string][]string) error {
 			o.NoHold = true
 		case "all":
 			o.All = true
+		case "errors":
+			o.Errors = true
 		case "quiet":
 			for _, v := range values {
 				if v == "true" {
@@ -227,6 +230,9 @@ func (o *Options) Script(command bool) map[string][]string {
 	}
 	if o.Summary != "" {
 		given[o.Summary] = []string{"true"}
+		if o.Errors {
+			given["errors"] = []string{"true"}
+		}
 		if o.extremes() {
 			given["extremes"] = []string{"true"}
 		}

@@ -22,7 +22,14 @@ type tally struct {
 
 // A summary is the table of -c, out of two maps of the script.
 type summary struct {
-	calls map[int]*tally // by number; nil: there is none
+	calls    map[int]*tally // by number; nil: there is none
+	failures []failure
+}
+
+// A failure is how often calls of one name failed with an error.
+type failure struct {
+	call, errno string
+	count       int64
 }
 
 // A column is one of the summary. A width below 0 has the text on the left.
@@ -161,6 +168,14 @@ func (s *Sink) take(m output.Map) bool {
 				t.most = n
 			}
 		}
+	case "@by_errno":
+		for i := range m.Entries.Len() {
+			e := m.Entries.At(i)
+			if key, known := e.Key.(value.Int); known { // the number of the call, and in 12 bits the error
+				s.totals.failures = append(s.totals.failures,
+					failure{s.name(int(key >> 12)), errorName(int(key & 0xfff)), integer(e.Value)})
+			}
+		}
 	default:
 		return false
 	}
@@ -194,9 +209,24 @@ func (s *Sink) writeSummary() {
 	}
 	s.row(func(*column) string { return "" }, "-")
 	s.row(func(c *column) string { return c.cell(&sum, sum.time) }, " ")
+	s.writeFailures()
 	s.w.Write(s.b)
 	// A run that ends once more must not write the table again.
 	s.totals.calls = nil
+}
+
+// writeFailures appends the table of --errors, the most frequent first.
+func (s *Sink) writeFailures() {
+	if !s.o.Errors {
+		return
+	}
+	order.By(s.totals.failures, func(a, b failure) int {
+		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.call, b.call), cmp.Compare(a.errno, b.errno))
+	})
+	s.str("\n   errors error           syscall\n--------- --------------- ----------------\n")
+	for _, f := range s.totals.failures {
+		s.str(fmt.Sprintf("%9d %-15s %s\n", f.count, f.errno, f.call))
+	}
 }
 
 // row appends a line of the table; a text that is too long takes from the room of the next one.
