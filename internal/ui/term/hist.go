@@ -234,7 +234,7 @@ func (m *Model) drawHeat(g *tty.Grid, b box, p *pane, past *past, low, high int)
 			text, style := m.Theme.heat(share)
 			// Hatching gives way to amounts: a column may be a gap in part.
 			if past.line.Gap(past.i+c) && text == " " {
-				text, style.Attr = hatch, style.Attr|tty.Dim
+				text, style = hatch, m.Theme.dim()
 			}
 			g.Set(right+c, y, text, style)
 		}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -245,6 +246,17 @@ func TestPlainly(t *testing.T) {
 	m, _ := played(40, nil)
 	m.Theme.Shades = true
 	golden(t, "mono", m.Draw(110, 36))
+	// Bold, underline and reverse are all that a terminal without colors is asked for.
+	for _, keys := range []string{"", "hz", "z3z", "?"} {
+		press(m, keys)
+		screen := tty.Screen{Depth: tty.Mono}
+		for _, style := range regexp.MustCompile(`\x1b\[([0-9;]*)m`).FindAllStringSubmatch(
+			string(screen.Paint(m.Draw(110, 36))), -1) {
+			if !regexp.MustCompile(`^0(;[147])*$`).MatchString(style[1]) {
+				t.Errorf("%q: the terminal is asked for %q", keys, style[1])
+			}
+		}
+	}
 }
 
 // Names from outside are drawn as what they are, and harm nothing.

@@ -17,7 +17,7 @@ type Theme struct {
 
 // The styles of everything that is drawn.
 func (t *Theme) dim() tty.Style {
-	return tty.Style{Fg: t.pick(0x9A9A9A, 0x666666), Attr: t.mono(tty.Dim)}
+	return tty.Style{Fg: t.pick(0x9A9A9A, 0x666666)}
 }
 
 // title is the style of the name of a pane.

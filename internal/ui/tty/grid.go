@@ -28,7 +28,6 @@ type Attr uint8
 // The attributes.
 const (
 	Bold Attr = 1 << iota
-	Dim
 	Underline
 	Reverse
 )

@@ -88,7 +88,7 @@ func (s *Screen) Paint(g *Grid) []byte {
 // appendStyle begins with 0, which takes the attributes of the style before away.
 func (s *Screen) appendStyle(out []byte, st Style) []byte {
 	out = append(out, "\x1b[0"...)
-	for i, code := range []string{";1", ";2", ";4", ";7"} {
+	for i, code := range []string{";1", ";4", ";7"} {
 		if st.Attr&(1<<i) != 0 {
 			out = append(out, code...)
 		}

@@ -122,8 +122,6 @@ func (m *model) control(params string, final byte) {
 			switch {
 			case n[i] == 1:
 				m.style.Attr |= Bold
-			case n[i] == 2:
-				m.style.Attr |= Dim
 			case n[i] == 4:
 				m.style.Attr |= Underline
 			case n[i] == 7:
@@ -155,7 +153,7 @@ func TestPaint(t *testing.T) {
 		for step := range 20 {
 			g := NewGrid(w, h)
 			for range r.IntN(30) {
-				st := Style{Attr: Attr(r.IntN(16))}
+				st := Style{Attr: Attr(r.IntN(8))}
 				if r.IntN(2) == 0 {
 					st.Fg, st.Bg = RGB(r.Uint32()), RGB(0xE69F00)
 				}
