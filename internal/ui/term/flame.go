@@ -124,6 +124,8 @@ func (m *Model) drawFunctions(g *tty.Grid, b box, n int) string {
 	if b.w >= 80 {
 		bar = min(b.w/6, maxBar)
 	}
+	// The texts before and behind the bars.
+	before, behind := b.x, b.x
 	x := b.x
 	for c := range names {
 		w := b.x + b.w - x
@@ -154,18 +156,19 @@ func (m *Model) drawFunctions(g *tty.Grid, b box, n int) string {
 			g.Put(x, y, w, text, style)
 		}
 		if x += w + 2; c == 3 && bar > 0 {
+			before = x - 2
 			for i := range shown {
 				drawBar(g, x, b.y+1+i, bar, float64(shown[i].Self)/max(all, 1), m.Theme.bar())
 			}
 			x += bar + 2
+			behind = x
 		}
 	}
 	for i := range shown {
 		m.hits = append(m.hits, hit{box: box{b.x, b.y + 1 + i, b.w, 1}, pane: n, column: -1, row: from + i})
 		if n == m.focus && from+i == p.cursor {
-			for x := b.x; x < b.x+b.w; x++ {
-				g.Style(x, b.y+1+i, func(s tty.Style) tty.Style { return s.With(tty.Reverse) })
-			}
+			choose(g, b.x, before, b.y+1+i)
+			choose(g, behind, b.x+b.w, b.y+1+i)
 		}
 	}
 	return m.aboutProfile(p, t)

@@ -124,17 +124,26 @@ func (m *Model) drawTable(g *tty.Grid, b box, n int, t *live.Table, from int) {
 	if shown < len(t.Columns) { // columns that there is no room for
 		g.Put(b.x+b.w-1, b.y, 1, "…", m.Theme.dim())
 	}
-	m.drawBars(g, box{x, b.y, b.x + b.w - x, b.h}, t, rows)
+	end := b.x + b.w
+	if m.drawBars(g, box{x, b.y, end - x, b.h}, t, rows) {
+		end = x - 2
+	}
 	for i := range rows {
 		m.hits = append(m.hits, hit{box: box{b.x, b.y + 1 + i, b.w, 1}, pane: n, column: -1, row: from + i})
 		if n == m.focus && from+i == p.cursor {
-			for x := b.x; x < b.x+b.w; x++ {
-				g.Style(x, b.y+1+i, func(s tty.Style) tty.Style { return s.With(tty.Reverse) })
-			}
+			choose(g, b.x, end, b.y+1+i)
 		}
 	}
 	if len(rows) == 0 {
 		g.Put(b.x, b.y+1, b.w, m.nothing(p), m.Theme.dim())
+	}
+}
+
+// choose shows that the texts of a line are those of the chosen row. Bars stay as they are: in reverse, what is high
+// would look low.
+func choose(g *tty.Grid, from, to, y int) {
+	for x := from; x < to; x++ {
+		g.Style(x, y, func(s tty.Style) tty.Style { return s.With(tty.Reverse) })
 	}
 }
 
@@ -180,11 +189,11 @@ func squeeze(t *live.Table, widths []int, width int) (shown int) {
 	return shown
 }
 
-// drawBars draws a bar for each row and how it changed over time.
-func (m *Model) drawBars(g *tty.Grid, b box, t *live.Table, rows []live.Row) {
+// drawBars draws a bar for each row and how it changed over time, if there is room and something to compare.
+func (m *Model) drawBars(g *tty.Grid, b box, t *live.Table, rows []live.Row) bool {
 	// A map without keys is one row: there is nothing to compare it with.
 	if t.Bar < 0 || b.w < minBar || len(rows) == 0 || !t.Map.Keyed() {
-		return
+		return false
 	}
 	// The largest of all rows decides, so that bars stay as they are when one scrolls.
 	most := 0.0
@@ -211,6 +220,7 @@ func (m *Model) drawBars(g *tty.Grid, b box, t *live.Table, rows []live.Row) {
 			m.drawAmounts(g, box{b.x + bar + 2, y, spark, 1}, line, rows[i].Row)
 		}
 	}
+	return true
 }
 
 // columnsOf are the columns of history that are shown, the newest at most.

@@ -259,6 +259,33 @@ func TestPlainly(t *testing.T) {
 	}
 }
 
+// TestChosen has the chosen row stand out by its texts: bars and numbers over time would be upside down in reverse.
+func TestChosen(t *testing.T) {
+	m, _ := played(40, nil)
+	for _, keys := range []string{"2z", "z3tz"} {
+		press(m, keys)
+		g := m.Draw(140, 36)
+		texts, bars := 0, 0
+		for y := range g.H {
+			for x := range g.W {
+				c := g.At(x, y)
+				bar := c.Style.Fg == m.Theme.bar().Fg || c.Style.Fg == m.Theme.spark().Fg
+				switch {
+				case bar && c.Style.Attr&tty.Reverse != 0:
+					t.Fatalf("%q: a bar at %d, %d is in reverse:\n%s", keys, x, y, g.Text())
+				case bar:
+					bars++
+				case c.Style.Attr&tty.Reverse != 0 && y > 2:
+					texts++
+				}
+			}
+		}
+		if texts < 10 || bars < 10 {
+			t.Errorf("%q: %d cells of texts are in reverse, of %d of bars:\n%s", keys, texts, bars, g.Text())
+		}
+	}
+}
+
 // Names from outside are drawn as what they are, and harm nothing.
 func TestHostile(t *testing.T) {
 	m, _ := played(12, func(p *livetest.Player) {
