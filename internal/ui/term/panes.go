@@ -154,6 +154,8 @@ func (m *Model) nothing(p *pane) string {
 		return "nothing matches"
 	case p.of == live.OfWindow && m.State.End() == nil:
 		return "no window was closed yet; w shows what is being counted"
+	case m.State.End() != nil: // nothing more comes
+		return "nothing"
 	}
 	return "nothing yet"
 }

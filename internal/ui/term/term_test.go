@@ -259,6 +259,17 @@ func TestPlainly(t *testing.T) {
 	}
 }
 
+// TestNothingMore does not let a map of a run that has ended wait for more.
+func TestNothingMore(t *testing.T) {
+	m, p := played(0, nil)
+	waits := strings.Count(m.Draw(140, 36).Text(), "nothing yet")
+	p.End()
+	if text := m.Draw(140, 36).Text(); waits == 0 || strings.Contains(text, "nothing yet") ||
+		!strings.Contains(text, "nothing") {
+		t.Errorf("%d maps had nothing yet; after the end they have\n%s", waits, text)
+	}
+}
+
 // TestChosen has the chosen row stand out by its texts: bars and numbers over time would be upside down in reverse.
 func TestChosen(t *testing.T) {
 	m, _ := played(40, nil)
