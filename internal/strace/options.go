@@ -35,6 +35,7 @@ type Options struct {
 	ToFile  bool                                   // each line begins with the number of its thread
 	Tight   bool                                   // these numbers are not padded
 	Errors  bool                                   // --errors: a table of them behind the summary
+	Last    int                                    // --last: so many lines of each thread alone; 0: all
 	All     bool                                   // --all: every process
 	Alone   bool                                   // --no-follow: none does
 	NoHold  bool                                   // --no-hold: calls that wait are shown at once
@@ -139,6 +140,10 @@ func (o *Options) Read(given map[string][]string) error {
 			o.Number = true
 		case "no-hold":
 			o.NoHold = true
+		case "last":
+			if o.Last, err = strconv.Atoi(last); err != nil || o.Last < 1 {
+				err = fmt.Errorf("invalid value for --last: %s", last)
+			}
 		case "all":
 			o.All = true
 		case "errors":

@@ -60,6 +60,9 @@ type Sink struct {
 	offset  int64 // from the machine's clock to that of the wall
 	before  int64 // moment of the line before
 	totals  summary
+	kept    map[int][]kept   // by thread, of --last
+	lines   int              // that were kept
+	direct  bool             // the next line is not kept, but written
 	named   map[int][]string // names of the arguments of calls, by their numbers
 	err     error
 }
@@ -106,7 +109,9 @@ func (s *Sink) Write(item output.Item) error {
 	if lost, ok := item.(output.Lost); ok && !s.o.JSON {
 		s.cut()
 		s.b = append(s.b[:0], fmt.Sprintf("+++ %d events lost +++", lost.Events)...)
+		s.direct = true
 		s.line()
+		s.direct = false
 		return s.err
 	}
 	if snap, ok := item.(*output.Snap); ok {
@@ -126,6 +131,7 @@ func (s *Sink) Write(item output.Item) error {
 		s.underWay()
 	case output.End:
 		s.detached()
+		s.release(func(int) bool { return true })
 		s.writeSummary()
 	}
 	return s.to.Write(item)
@@ -222,7 +228,11 @@ func (s *Sink) record(r *output.Snap) {
 		s.endless(th, int(word(3)), int(word(4)))
 		s.due(th, 1<<62)
 		s.last(th, int(word(3)), int(word(4)))
+		s.cut()
+		s.release(func(of int) bool { return of == tid })
+		s.direct = true
 		s.end(th, int(word(3)), word(2))
+		s.direct = false
 		if w := s.apart[tid]; w != nil {
 			s.err = errors.Join(w.Flush(), w.file.Close())
 			delete(s.apart, tid)
@@ -455,11 +465,20 @@ func (s *Sink) line() {
 	s.write()
 }
 
-// write keeps an error until Write returns it: lines come from many places.
+// write writes a line, or what is known of one, if none but the last ones are asked for.
 func (s *Sink) write() {
+	if s.o.Last > 0 && !s.direct {
+		s.keep()
+		return
+	}
+	s.put(s.b)
+}
+
+// put keeps an error until Write returns it: lines come from many places.
+func (s *Sink) put(line []byte) {
 	w, err := s.writer()
 	if err == nil {
-		_, err = w.Write(s.b)
+		_, err = w.Write(line)
 	}
 	if err != nil {
 		s.err = err

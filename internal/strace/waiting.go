@@ -2,11 +2,14 @@ package strace
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A call that waits is shown when it has waited for that long, in nanoseconds, unless it is shown at
@@ -227,5 +230,44 @@ func (s *Sink) leave() {
 		s.open = nil
 		s.b = append(s.b[:0], " <detached ...>"...)
 		s.line()
+	}
+}
+
+// A kept is one of the last lines of a thread (--last), which are written when the thread or the run ends.
+type kept struct {
+	number, tid int // the number is that among all lines
+	text        []byte
+}
+
+// keep keeps a line. What a line was begun with is kept as well, and what follows goes behind it.
+func (s *Sink) keep() {
+	lines := s.kept[s.writing]
+	if n := len(lines); n > 0 && !bytes.HasSuffix(lines[n-1].text, []byte("\n")) {
+		lines[n-1].text = append(lines[n-1].text, s.b...)
+		return
+	}
+	if len(lines) >= s.o.Last {
+		lines = slices.Delete(lines, 0, 1)
+	}
+	s.lines++
+	if s.kept == nil {
+		s.kept = map[int][]kept{}
+	}
+	s.kept[s.writing] = append(lines, kept{s.lines, s.writing, bytes.Clone(s.b)})
+}
+
+// release writes the lines that are kept of some threads, in the order in which they came.
+func (s *Sink) release(of func(tid int) bool) {
+	var all []kept
+	for tid, lines := range s.kept {
+		if of(tid) {
+			all = append(all, lines...)
+			delete(s.kept, tid)
+		}
+	}
+	order.By(all, func(a, b kept) int { return cmp.Compare(a.number, b.number) })
+	for _, line := range all {
+		s.writing = line.tid
+		s.put(line.text)
 	}
 }
