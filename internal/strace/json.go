@@ -34,6 +34,10 @@ func (s *Sink) object(c *Call) {
 	}
 	field("pid", int64(c.PID))
 	field("tid", int64(c.TID))
+	if th := s.threads[c.TID]; th != nil && th.comm != "" {
+		s.str(`, "comm": `)
+		s.b = value.AppendJSONString(s.b, []byte(th.comm))
+	}
 	s.str(`, "name": `)
 	s.b = value.AppendJSONString(s.b, []byte(s.of.name))
 	// The numbers of 32-bit programs are moved by compat to keep both tables in one.

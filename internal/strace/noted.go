@@ -16,14 +16,20 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// note takes a tuple of the script; it reports whether it is the stack of a call. Stacks come as
-// values, not as records: a record has bytes alone, and user space has to name frames.
+// note takes a tuple of the script; it reports whether it is the stack of a call, or the name of a
+// thread. Stacks come as values, not as records: a record has bytes alone, and user space has to name
+// frames.
 func (s *Sink) note(v value.Value) bool {
 	t, ok := v.(value.Tuple)
-	if !ok || len(t) < 3 || integer(t[0]) != recordStack {
+	if !ok || len(t) < 3 || integer(t[0]) != recordStack && integer(t[0]) != recordComm {
 		return false
 	}
 	th := s.thread(int(integer(t[1])))
+	if integer(t[0]) == recordComm {
+		name, _ := t[2].(value.Str)
+		th.comm = string(name)
+		return true
+	}
 	th.stack, ok = t[2].(*value.Stack)
 	return ok
 }

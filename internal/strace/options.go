@@ -221,6 +221,9 @@ func (o *Options) Script(command bool) map[string][]string {
 	if o.Summary != "summary-only" && o.whole() {
 		given["waits"] = []string{"true"}
 	}
+	if o.JSON {
+		given["comm"] = []string{"true"}
+	}
 	if o.All { // hawk's own calls would be shown by more of them, without end
 		given["but"] = []string{strconv.Itoa(os.Getpid())}
 	}

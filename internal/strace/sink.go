@@ -41,6 +41,7 @@ const (
 	recordMade    = 17
 	recordStack   = 18
 	recordNetlink = 19
+	recordComm    = 20
 )
 
 // A Sink makes lines of what the script sends. A run has one goroutine that writes to it, so
@@ -78,6 +79,7 @@ type thread struct {
 	direct         bool     // no interpreter comes before it
 	fatal          []signal // sent, which will be shown if one ends the process
 	nr             int      // of the last call
+	comm           string   // its name when the last call began, if that is asked for
 	waiting
 	noted
 }
