@@ -231,6 +231,22 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestSummary says what the values of a summary without keys come to, which is not how many they are.
+func TestSummary(t *testing.T) {
+	run := func(value string) string {
+		return `{"type":"script","name":"r.bt","start":"2026-01-01T00:00:00Z","maps":[` +
+			`{"name":"@a","kind":"summary","role":"result","labels":[],"unit":"us"}],"sites":[]}` + "\n" +
+			`{"type":"map","t":1000000000,"name":"@a","of":"total","rows":[[[],` + value + `]]}` + "\n"
+	}
+	const want = `total 30 µs → 40 µs (+33.3 %)
+   RATIO    OLD AVERAGE    NEW AVERAGE
+    2.00          10 µs          20 µs
+`
+	if got := compare(t, run(`{"count":3,"total":30}`), run(`{"count":2,"total":40}`)); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 // TestPage has everything of two runs on one page: outlines of histograms, numbers, stacks.
 func TestPage(t *testing.T) {
 	page := compare(t, before, after, "-f", "flame")

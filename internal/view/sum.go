@@ -45,7 +45,8 @@ func (s *Sum) add(low, high uint64) {
 
 // AddWeight adds what a value of a map weighs, without a bound for what has no sign.
 func (s *Sum) AddWeight(m *Map, v value.Value) {
-	if of, ok := value.Summary(v); ok && m.Weight == TotalWeight {
+	// Pictures do not draw a summary without keys: what it weighs is its total all the same.
+	if of, ok := value.Summary(v); ok && (m.Weight == TotalWeight || m.Kind == Summary) {
 		v = of.Sum()
 	}
 	n, negative, number := value.Integer(v)
