@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/view"
 )
 
@@ -71,10 +72,8 @@ var formats []*Format
 // define makes a format one of the table, which is all that its file has to do: help, completion, the manual and the
 // views take what they say about formats from here.
 func define(f Format) *Format {
-	i, _ := slices.BinarySearchFunc(formats, f.Name, func(f *Format, name string) int {
-		return strings.Compare(f.Name, name)
-	})
-	formats = slices.Insert(formats, i, &f)
+	formats = append(formats, &f)
+	order.By(formats, func(a, b *Format) int { return strings.Compare(a.Name, b.Name) })
 	return &f
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"io"
 	"slices"
+
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A Form is a way to write what a script prints, a value of -f.
@@ -31,10 +33,8 @@ var forms []*Form
 // define makes a form one of the table. Its file does no more: who needs to know about forms asks the table.
 // Package variables call it, so that the table is complete before main begins.
 func define(f Form) *Form {
-	i, _ := slices.BinarySearchFunc(forms, &f, func(a, b *Form) int {
-		return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name))
-	})
-	forms = slices.Insert(forms, i, &f)
+	forms = append(forms, &f)
+	order.By(forms, func(a, b *Form) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name)) })
 	return &f
 }
 

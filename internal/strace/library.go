@@ -1,6 +1,7 @@
 package strace
 
 import (
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/dwarf"
 	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -389,7 +391,7 @@ func (p *Program) Script() (given map[string][]string, more string) {
 			given["returns"] = p.patterns
 		}
 	}
-	for _, at := range slices.Sorted(maps.Keys(p.places)) {
+	for _, at := range order.Sorted(maps.Keys(p.places), cmp.Compare) {
 		given["sites"] = append(given["sites"], fmt.Sprintf("%#x", p.start+at))
 	}
 	// The script finds the caller of a function on amd64 at the stack pointer.
@@ -414,12 +416,12 @@ func (p *Program) Script() (given map[string][]string, more string) {
 	var b strings.Builder
 	// The plans go into a map when the script begins, before anything is attached.
 	b.WriteString("\nbegin\n{\n")
-	for _, at := range slices.Sorted(maps.Keys(p.calls)) {
+	for _, at := range order.Sorted(maps.Keys(p.calls), cmp.Compare) {
 		if plan := p.calls[at].plan(); plan != 0 {
 			fmt.Fprintf(&b, "  @plan[%d] = (uint64)%#x;\n", at, plan)
 		}
 	}
-	for _, at := range slices.Sorted(maps.Keys(p.places)) {
+	for _, at := range order.Sorted(maps.Keys(p.places), cmp.Compare) {
 		fmt.Fprintf(&b, "  @place[%d] = (uint64)%d;\n", at, p.places[at])
 	}
 	if p.System && p.Summary == "" {

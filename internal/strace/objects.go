@@ -1,6 +1,7 @@
 package strace
 
 import (
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -167,7 +169,7 @@ func (p *Program) pagesText(b *strings.Builder) {
 		// All functions of a page share one body.
 		list := func(kind string, wanted func(fn *function) bool) bool {
 			first := true
-			for _, id := range slices.Sorted(maps.Keys(p.calls)) {
+			for _, id := range order.Sorted(maps.Keys(p.calls), cmp.Compare) {
 				if id>>pageShift != n || !wanted(p.calls[id]) {
 					continue
 				}
