@@ -46,10 +46,10 @@ func (c *command) noVariant(p *session.Program) error {
 	}
 	err := fmt.Errorf("%s needs one of: %s", c.tool.Name, strings.Join(c.lacking, ", "))
 	hint := c.whyLacking(c.lacking[0])
-	// Java's marks stand first in tools that know several languages.
-	if pids := c.pids(); len(pids) == 1 && len(c.lacking) > 1 && strings.HasPrefix(c.lacking[0], "usdt:*:hotspot:") {
+	providers := marksOf(c.lacking)
+	if pids := c.pids(); len(pids) == 1 && len(providers) > 1 {
 		err = fmt.Errorf("%s: process %d has no marks of a known language", c.tool.Name, pids[0])
-		if strings.Contains(strings.Join(c.lacking, " "), ":python:") {
+		if providers["python"] {
 			hint = strings.TrimPrefix(hint+"; python needs a build --with-dtrace", "; ")
 		}
 	}
@@ -61,6 +61,21 @@ func (c *command) noVariant(p *session.Program) error {
 			"marks", err)
 	}
 	return err
+}
+
+// marksOf are the providers of marks in any program that attach points ask for; none if they ask for
+// something else, too.
+func marksOf(points []string) map[string]bool {
+	providers := map[string]bool{}
+	for _, text := range points {
+		rest, ok := strings.CutPrefix(text, "usdt:*:")
+		if !ok {
+			return nil
+		}
+		provider, _, _ := strings.Cut(rest, ":")
+		providers[provider] = true
+	}
+	return providers
 }
 
 // whyLacking says why an attach point is not there, "" if that is not known. It goes through the
