@@ -67,7 +67,7 @@ func (c *CSV) Write(item Item) error {
 
 // header writes the names of columns if that was not done, and yields the columns.
 // Names stand in front of the first row of each form of rows, as in text.
-// What text shows below a row are columns behind the others: each line has as many fields.
+// Columns for what text shows below a row come behind the others, so that each line has as many fields.
 func (c *CSV) header(h Header) []Column {
 	columns, first := c.rows.of(h.Spec)
 	if first {

@@ -1,7 +1,6 @@
 package value
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"github.com/hawktrace/hawk/internal/types"
@@ -43,8 +42,8 @@ type Plan struct {
 type step struct {
 	text   string
 	way    way
-	signed bool // the argument, of the ways of integers
 	slot   Slot
+	number *types.Int    // of the way of integers
 	str    *types.String // of the way of strings
 	conv   *Conv
 }
@@ -56,14 +55,8 @@ const (
 	anyWay    way = iota // by Conv.append, whatever it is
 	missing              // there is no argument
 	plainText            // a string as it is
-	decimal1             // an integer of so many bytes as its digits
-	decimal2
-	decimal4
-	decimal8
+	decimal              // an integer as its digits
 )
-
-// decimals are the ways of integers, by their size in bytes.
-var decimals = map[int]way{1: decimal1, 2: decimal2, 4: decimal4, 8: decimal8}
 
 // Plan makes a plan for arguments, as many as there are conversions.
 func (f *Format) Plan(slots []Slot) *Plan {
@@ -79,7 +72,7 @@ func (f *Format) Plan(slots []Slot) *Plan {
 		switch t := s.slot.Type.(type) {
 		case *types.Int:
 			if s.conv.decimal() && !s.slot.Tail && s.slot.Offset >= 0 {
-				s.way, s.signed = decimals[t.Bytes], t.Signed
+				s.way, s.number = decimal, t
 			}
 		case *types.String:
 			if c := s.conv; c.Verb == Default && c.Width == 0 && c.Prec < 0 {
@@ -105,76 +98,21 @@ func (p *Plan) AppendEscaped(dst, rec []byte, env Env) []byte { return p.append(
 func (p *Plan) append(dst, rec []byte, env Env, escape bool) []byte {
 	for i := range p.steps {
 		s := &p.steps[i]
-		if dst = appendShort(dst, s.text); s.way >= decimal1 {
-			if v, ok := s.integer(rec); ok {
+		dst = appendShort(dst, s.text)
+		switch {
+		case s.way == decimal && s.slot.Offset <= len(rec):
+			if v, ok := integer(rec[s.slot.Offset:], s.number.Bytes, s.number.Signed); ok {
 				dst = s.conv.appendDecimal(dst, v)
 				continue
 			}
-		} else if s.way == plainText && !escape {
-			dst = s.appendText(dst, rec, env)
+		case s.way == plainText && !escape:
+			dst = appendString(dst, s.str, s.slot.Bytes(rec), env)
 			continue
-		}
-		if s.way == missing {
+		case s.way == missing:
 			dst = append(dst, "!{no argument}"...)
 			continue
 		}
 		dst = s.conv.append(dst, Arg{s.slot.Type, s.slot.Bytes(rec)}, env, escape)
 	}
 	return appendShort(dst, p.end)
-}
-
-// integer loads the argument; ok is false if the record ends before it does.
-func (s *step) integer(rec []byte) (v uint64, ok bool) {
-	off := s.slot.Offset
-	switch s.way {
-	case decimal8:
-		if off+8 > len(rec) {
-			return 0, false
-		}
-		return binary.NativeEndian.Uint64(rec[off:]), true
-	case decimal4:
-		if off+4 > len(rec) {
-			return 0, false
-		}
-		v := binary.NativeEndian.Uint32(rec[off:])
-		if s.signed {
-			return uint64(int32(v)), true
-		}
-		return uint64(v), true
-	case decimal2:
-		if off+2 > len(rec) {
-			return 0, false
-		}
-		v := binary.NativeEndian.Uint16(rec[off:])
-		if s.signed {
-			return uint64(int16(v)), true
-		}
-		return uint64(v), true
-	}
-	if off >= len(rec) {
-		return 0, false
-	}
-	if s.signed {
-		return uint64(int8(rec[off])), true
-	}
-	return uint64(rec[off]), true
-}
-
-// appendText appends a string that is shown as it is.
-func (s *step) appendText(dst, rec []byte, env Env) []byte {
-	raw := s.slot.Bytes(rec)
-	if env != nil && unreadable(s.str, raw) {
-		return append(dst, env.Unreadable()...)
-	}
-	if s.str.Cap > 0 && len(raw) > s.str.Cap {
-		raw = raw[:s.str.Cap]
-	}
-	if n := bytes.IndexByte(raw, 0); n >= 0 {
-		raw = raw[:n]
-	}
-	dst = append(dst, raw...)
-	if s.str.Trunc && s.str.Cap > 0 && len(raw) >= s.str.Cap-1 && env != nil {
-		dst = append(dst, env.Trailer()...)
-	}
-	return dst
 }

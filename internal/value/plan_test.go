@@ -63,25 +63,24 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// record is one of three arguments: 4 bytes, a text of 16, 4 bytes.
-func record() ([]byte, []Slot) {
+// usual is the plan of a format, and a record for it: 4 bytes, a text of 16, 4 bytes.
+func usual(t testing.TB, format string) (*Plan, []byte) {
+	f, err := ParseFormat(format)
+	if err != nil {
+		t.Fatal(err)
+	}
 	rec := make([]byte, 32)
 	binary.NativeEndian.PutUint32(rec[4:], 4211)
 	copy(rec[8:], "some-command")
 	binary.NativeEndian.PutUint32(rec[24:], 4212)
-	return rec, []Slot{
+	return f.Plan([]Slot{
 		{Type: types.Uint32, Offset: 4, Size: 4}, {Type: &types.String{Cap: 16}, Offset: 8, Size: 16},
 		{Type: types.Uint32, Offset: 24, Size: 4},
-	}
+	}), rec
 }
 
 func TestPlanDoesNotAllocate(t *testing.T) {
-	f, err := ParseFormat("%d %s %-20d\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rec, slots := record()
-	p := f.Plan(slots)
+	p, rec := usual(t, "%d %s %-20d\n")
 	dst := make([]byte, 0, 256)
 	if n := testing.AllocsPerRun(100, func() { dst = p.Append(dst[:0], rec, nil) }); n != 0 {
 		t.Errorf("%v allocations for %q", n, dst)
@@ -92,12 +91,7 @@ func TestPlanDoesNotAllocate(t *testing.T) {
 }
 
 func BenchmarkPlan(b *testing.B) {
-	f, err := ParseFormat("%d %s %d\n")
-	if err != nil {
-		b.Fatal(err)
-	}
-	rec, slots := record()
-	p := f.Plan(slots)
+	p, rec := usual(b, "%d %s %d\n")
 	dst := make([]byte, 0, 256)
 	for b.Loop() {
 		dst = p.Append(dst[:0], rec, nil)

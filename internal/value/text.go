@@ -93,15 +93,7 @@ func AppendRaw(dst []byte, t types.Type, raw []byte, env Env) []byte {
 			return appendSigned(dst, int64(v), t.Signed)
 		}
 	case *types.String:
-		if env != nil && unreadable(t, raw) {
-			return append(dst, env.Unreadable()...)
-		}
-		s, cut := stringBytes(t, raw)
-		dst = append(dst, s...)
-		if cut && env != nil {
-			dst = append(dst, env.Trailer()...)
-		}
-		return dst
+		return appendString(dst, t, raw, env)
 	case *types.Pointer:
 		if v, ok := integer(raw, 8, false); ok {
 			return appendPointer(dst, v)
@@ -135,6 +127,19 @@ func AppendRaw(dst []byte, t types.Type, raw []byte, env Env) []byte {
 		return strconv.AppendBool(dst, raw[0] != 0)
 	}
 	return AppendText(dst, Decode(t, raw, env))
+}
+
+// appendString appends a string, the mark of one that was cut, or what stands for an unreadable one.
+func appendString(dst []byte, t *types.String, raw []byte, env Env) []byte {
+	if env != nil && unreadable(t, raw) {
+		return append(dst, env.Unreadable()...)
+	}
+	s, cut := stringBytes(t, raw)
+	dst = append(dst, s...)
+	if cut && env != nil {
+		dst = append(dst, env.Trailer()...)
+	}
+	return dst
 }
 
 // appendList appends values with a separator between them.
