@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"io"
 	"slices"
-
-	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A Form is a way to write what a script prints, a value of -f.
@@ -34,8 +32,16 @@ var forms []*Form
 // Package variables call it, so that the table is complete before main begins.
 func define(f Form) *Form {
 	forms = append(forms, &f)
-	order.By(forms, func(a, b *Form) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name)) })
+	// It moves to its place: to sort anew for each would be work at every start.
+	for i := len(forms) - 1; i > 0 && f.before(forms[i-1]); i-- {
+		forms[i-1], forms[i] = forms[i], forms[i-1]
+	}
 	return &f
+}
+
+// before reports whether a form stands in front of another in the table.
+func (f *Form) before(g *Form) bool {
+	return cmp.Or(cmp.Compare(f.Of, g.Of), cmp.Compare(f.Name, g.Name)) < 0
 }
 
 // Forms are all forms: those for any script first, each sort by name.
