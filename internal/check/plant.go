@@ -3,6 +3,7 @@ package check
 import (
 	"slices"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -86,7 +87,7 @@ func selfDefined(open []*slot) []*slot {
 			}
 		}
 		if cyclic && closed {
-			out = append(out, slices.DeleteFunc(members, func(s *slot) bool { return !s.open() })...)
+			out = append(out, order.Without(members, func(s *slot) bool { return !s.open() })...)
 		}
 	}
 	return out

@@ -1,6 +1,6 @@
 package ir
 
-import "slices"
+import "github.com/hawktrace/hawk/internal/order"
 
 // Absorb moves all of g into f and returns the block that it began in. Its
 // parameters become what param yields for them. Where g returned is the
@@ -21,7 +21,7 @@ func (f *Func) Absorb(g *Func, param func(n int) *Value) *Block {
 	for _, b := range g.Blocks {
 		b.ID, b.Func = f.nextBlock, f
 		f.nextBlock++
-		b.Values = slices.DeleteFunc(b.Values, func(v *Value) bool { return v.Op == Param })
+		b.Values = order.Without(b.Values, func(v *Value) bool { return v.Op == Param })
 		for _, v := range b.Values {
 			v.ID = f.nextValue
 			f.nextValue++

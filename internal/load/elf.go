@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
@@ -15,6 +14,7 @@ import (
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/codegen"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -141,11 +141,11 @@ func (e *elfWriter) object(o *object.Object) {
 
 // drop takes back a section that has stayed empty.
 func (e *elfWriter) drop(s *elfSection, y *elfSymbol) {
-	e.order = slices.DeleteFunc(e.order, func(x *elfSection) bool { return x == s })
+	e.order = order.Without(e.order, func(x *elfSection) bool { return x == s })
 	for i, x := range e.order {
 		x.index = i + 1
 	}
-	e.symbols = slices.DeleteFunc(e.symbols, func(x *elfSymbol) bool { return x == y })
+	e.symbols = order.Without(e.symbols, func(x *elfSymbol) bool { return x == y })
 }
 
 // maps describes the maps that programs refer to, in the way of libbpf: a

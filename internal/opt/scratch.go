@@ -6,6 +6,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // claim moves objects into scratch memory: before the body of f it takes one
@@ -138,7 +139,7 @@ func number(f *ir.Func, lookUp func() (b *ir.Block, i int, list []*ir.Value)) {
 		return v
 	})
 	for _, b := range f.Blocks {
-		b.Values = slices.DeleteFunc(b.Values, asks)
+		b.Values = order.Without(b.Values, asks)
 	}
 }
 
@@ -219,9 +220,9 @@ func redirect(f *ir.Func, in slotPlan, scratch *ir.Value) {
 		}
 	}
 	for _, b := range f.Blocks {
-		b.Values = slices.DeleteFunc(b.Values, moved)
+		b.Values = order.Without(b.Values, moved)
 	}
-	f.Objects = slices.DeleteFunc(f.Objects, func(o *ir.Object) bool { _, ok := in[o]; return ok })
+	f.Objects = order.Without(f.Objects, func(o *ir.Object) bool { _, ok := in[o]; return ok })
 }
 
 // release clears the busy word at every return after the claim. A return that

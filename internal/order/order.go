@@ -27,6 +27,18 @@ func Sorted[E any](seq iter.Seq[E], compare func(a, b E) int) []E {
 	return s
 }
 
+// Without is slices.DeleteFunc, compiled anew for each type of element alone: all pointers share its code.
+func Without[E any](s []E, gone func(E) bool) []E {
+	kept := s[:0]
+	for _, e := range s {
+		if !gone(e) {
+			kept = append(kept, e)
+		}
+	}
+	clear(s[len(kept):])
+	return kept
+}
+
 func of[E any](s []E, compare func(a, b E) int) *list {
 	return &list{
 		n:    len(s),

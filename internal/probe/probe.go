@@ -14,6 +14,7 @@ import (
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -351,7 +352,7 @@ func (g *Group) Counted() []*Point {
 	if g.Mech().BothEnds {
 		return g.Points[:len(g.Points)/2]
 	}
-	return slices.DeleteFunc(slices.Clone(g.Points), func(p *Point) bool { return p.Later == AlsoLater })
+	return order.Without(slices.Clone(g.Points), func(p *Point) bool { return p.Later == AlsoLater })
 }
 
 // A Mechanism is a way of the kernel to run a program at points: the program's

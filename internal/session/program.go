@@ -9,6 +9,7 @@ import (
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 )
@@ -108,7 +109,7 @@ func (p *Program) Select(t probe.Trigger) (*Program, error) {
 		return p, nil
 	}
 	selected := p.change(func(o *object.Object) {
-		o.Programs = slices.DeleteFunc(slices.Clone(o.Programs), func(p *object.Program) bool { return !keeps(p) })
+		o.Programs = order.Without(slices.Clone(o.Programs), func(p *object.Program) bool { return !keeps(p) })
 	})
 	selected.mode = t
 	for _, dropped := range programs {

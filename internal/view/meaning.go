@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -46,7 +47,7 @@ func (s *Script) InOrder(maps []*Map) []*Map {
 			return maps
 		}
 	}
-	return slices.DeleteFunc(s.AsWritten(), func(m *Map) bool { return !slices.Contains(maps, m) })
+	return order.Without(s.AsWritten(), func(m *Map) bool { return !slices.Contains(maps, m) })
 }
 
 // Map finds a map by its name with @, nil if there is none.
