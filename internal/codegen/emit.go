@@ -224,6 +224,11 @@ func (e *emitter) fn(f *ir.Func, mf *regalloc.Func) error {
 				if in.Imm != 0 {
 					e.add(asm.Add.Imm(d, int32(in.Imm)))
 				}
+			case regalloc.Least:
+				e.add(asm.Instruction{OpCode: in.Op, Dst: machine(in.Dst), Src: machine(in.Src), Constant: in.Imm,
+					Offset: 1})
+				e.add(asm.Instruction{OpCode: asm.Mov.Op(in.Op.Source()), Dst: machine(in.Dst),
+					Src: machine(in.Src), Constant: in.Imm})
 			default:
 				e.plain(in)
 			}

@@ -38,6 +38,8 @@ func (s *selector) value(v *ir.Value) {
 		s.arith(v)
 	case ir.SDiv, ir.SMod:
 		s.signedDiv(v)
+	case ir.UMin:
+		s.umin(v)
 	case ir.Neg:
 		d := s.reg(v)
 		s.into(d, v.Args[0])
@@ -72,6 +74,21 @@ func (s *selector) fail(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf(format, args...)
 	}
+}
+
+// umin is one instruction up to the end, when it becomes a test and a move: no spill gets in between.
+// A verifier before Linux 6.9 learns of a test only what it tells of the register, and not of the
+// place in memory that the register was loaded from.
+func (s *selector) umin(v *ir.Value) {
+	x, y, d := v.Args[0], v.Args[1], s.reg(v)
+	in := regalloc.Instr{Form: regalloc.Least, Op: asm.JLE.Op(asm.RegSource), Dst: d}
+	if imm32(y) {
+		in.Op, in.Src, in.Imm = asm.JLE.Op(asm.ImmSource), regalloc.NoReg, y.Imm
+	} else {
+		in.Src = s.operand(y)
+	}
+	s.into(d, x)
+	s.emit(in)
 }
 
 // swapOp reverses bytes. The machine's instruction converts to a byte order, and does nothing if

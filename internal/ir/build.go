@@ -132,6 +132,53 @@ func (b *Builder) Arith(op Op, x, y *Value) *Value {
 	return b.Emit(op, kind, x, y)
 }
 
+// with is x op a constant.
+//
+//go:noinline
+func (b *Builder) with(op Op, x *Value, n int64) *Value { return b.Arith(op, x, b.Const(n)) }
+
+// The operations below have a constant on the right, as most have that routines of the kernel's side
+// are made of. Two values are for Arith.
+
+// Eq is 1 if x is n, else 0.
+func (b *Builder) Eq(x *Value, n int64) *Value { return b.with(Eq, x, n) }
+
+// Ne is 1 if x is not n, else 0.
+func (b *Builder) Ne(x *Value, n int64) *Value { return b.with(Ne, x, n) }
+
+// ULt is 1 if x is below n, both without a sign, else 0.
+func (b *Builder) ULt(x *Value, n int64) *Value { return b.with(ULt, x, n) }
+
+// ULe is 1 if x is n or below, both without a sign, else 0.
+func (b *Builder) ULe(x *Value, n int64) *Value { return b.with(ULe, x, n) }
+
+// SLt is 1 if x is below n, both with a sign, else 0.
+func (b *Builder) SLt(x *Value, n int64) *Value { return b.with(SLt, x, n) }
+
+// And is x & n.
+func (b *Builder) And(x *Value, n int64) *Value { return b.with(And, x, n) }
+
+// Or is x | n.
+func (b *Builder) Or(x *Value, n int64) *Value { return b.with(Or, x, n) }
+
+// Xor is x ^ n.
+func (b *Builder) Xor(x *Value, n int64) *Value { return b.with(Xor, x, n) }
+
+// Mul is x * n.
+func (b *Builder) Mul(x *Value, n int64) *Value { return b.with(Mul, x, n) }
+
+// Shl is x << n.
+func (b *Builder) Shl(x *Value, n int64) *Value { return b.with(Shl, x, n) }
+
+// LShr is x >> n, with zeroes from above.
+func (b *Builder) LShr(x *Value, n int64) *Value { return b.with(LShr, x, n) }
+
+// AShr is x >> n, with the sign from above.
+func (b *Builder) AShr(x *Value, n int64) *Value { return b.with(AShr, x, n) }
+
+// UMin is the smaller of x and n, unsigned.
+func (b *Builder) UMin(x *Value, n int64) *Value { return b.with(UMin, x, n) }
+
 // Add is x + a constant; it returns x itself for 0.
 func (b *Builder) Add(x *Value, n int64) *Value {
 	if n == 0 {
@@ -153,6 +200,21 @@ func (b *Builder) Load(p *Value, off, size int, sign bool) *Value {
 	v.Imm, v.Size, v.Sign = int64(off), uint8(size), sign
 	return v
 }
+
+// U64 reads eight bytes at p+off.
+//
+//go:noinline
+func (b *Builder) U64(p *Value, off int) *Value { return b.Load(p, off, 8, false) }
+
+// U32 reads four bytes at p+off, without a sign.
+//
+//go:noinline
+func (b *Builder) U32(p *Value, off int) *Value { return b.Load(p, off, 4, false) }
+
+// U8 reads the byte at p+off, without a sign.
+//
+//go:noinline
+func (b *Builder) U8(p *Value, off int) *Value { return b.Load(p, off, 1, false) }
 
 // LoadPtr reads a pointer at p+off that the verifier knows as one.
 func (b *Builder) LoadPtr(p *Value, off int) *Value {

@@ -46,6 +46,8 @@ func Compute(op Op, size uint8, sign bool, x, y uint64) (r uint64, ok bool) {
 		return x >> (y & 63), true
 	case AShr:
 		return uint64(int64(x) >> (y & 63)), true
+	case UMin:
+		return min(x, y), true
 	case Neg:
 		return -x, true
 	case Ext:

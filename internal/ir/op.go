@@ -31,6 +31,7 @@ const (
 	Shl
 	LShr
 	AShr
+	UMin // x, y: the smaller one, of which the verifier knows that it is at most y
 	Neg
 	Ext   // x: keep the low Size bytes, extend by Sign
 	Bswap // x: swap the low Size bytes, zero-extend
@@ -99,6 +100,7 @@ var ops = [numOps]opInfo{
 	Shl:            {name: "shl", args: 2, pure: true, kind: I64},
 	LShr:           {name: "lshr", args: 2, pure: true, kind: I64},
 	AShr:           {name: "ashr", args: 2, pure: true, kind: I64},
+	UMin:           {name: "umin", args: 2, pure: true, kind: I64},
 	Neg:            {name: "neg", args: 1, pure: true, kind: I64},
 	Ext:            {name: "ext", args: 1, pure: true, kind: I64},
 	Bswap:          {name: "bswap", args: 1, pure: true, kind: I64},

@@ -48,6 +48,7 @@ const (
 	Frame                // Dst = FP + Imm
 	Unary                // Dst = Op(Src) without reading Dst: 32-bit and sign-extending moves
 	ALU                  // Dst = Dst Op Src, or Imm if Src is NoReg
+	Least                // Dst = the smaller, unsigned, of Dst and Src, or Imm if Src is NoReg
 	Load                 // Dst = memory at Src+Off
 	Store                // memory at Dst+Off = Src
 	StoreImm             // memory at Dst+Off = Imm
@@ -60,7 +61,7 @@ const (
 	Exit                 // returns R0
 )
 
-// An Instr is one instruction; Frame becomes two. Op holds the complete
+// An Instr is one instruction; Frame and Least become two. Op holds the complete
 // eBPF opcode.
 type Instr struct {
 	Form     Form
@@ -140,7 +141,7 @@ func (in *Instr) uses(fn func(Reg)) {
 	switch in.Form {
 	case Mov, Unary, Load:
 		fn(in.Src)
-	case ALU, CondJump:
+	case ALU, Least, CondJump:
 		fn(in.Dst)
 		if in.Src != NoReg {
 			fn(in.Src)
@@ -166,7 +167,7 @@ func (in *Instr) uses(fn func(Reg)) {
 // def is the register that in writes, NoReg if none. A Call clobbers more.
 func (in *Instr) def() Reg {
 	switch in.Form {
-	case Mov, Set, Frame, Unary, ALU, Load:
+	case Mov, Set, Frame, Unary, ALU, Least, Load:
 		return in.Dst
 	case Atomic:
 		if in.Fetch {

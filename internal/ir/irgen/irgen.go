@@ -154,7 +154,7 @@ func (g *generator) read(v variable) *ir.Value {
 // Division is among them without a test for 0, which the machine defines.
 var binaryOps = []ir.Op{
 	ir.Add, ir.Sub, ir.Mul, ir.UDiv, ir.SDiv, ir.UMod, ir.SMod, ir.And, ir.Or, ir.Xor, ir.Shl, ir.LShr, ir.AShr,
-	ir.Eq, ir.Ne, ir.ULt, ir.ULe, ir.SLt, ir.SLe,
+	ir.UMin, ir.Eq, ir.Ne, ir.ULt, ir.ULe, ir.SLt, ir.SLe,
 }
 
 // expr makes up a value; depth bounds its operands.
