@@ -256,6 +256,7 @@ func (c *command) view(args []string) int {
 	case c.format != "" && !c.live():
 		return c.fail(exitUsage, fmt.Errorf("hawk view shows files by -f %s", strings.Join(liveNames(), ", -f ")))
 	}
+	c.collectSoon()
 	file, err := saved.Load(c.operands[0])
 	if err != nil {
 		return c.fail(exitUsage, err)
@@ -338,6 +339,7 @@ func (c *command) diff(args []string) int {
 		// A threshold that was passed fails the command behind the writing, so that CI has both
 		// file and status.
 		var above error
+		c.collectSoon()
 		err = outfile.Replace(file, func(w io.Writer) error {
 			if above = d.Run(w, Version); errors.Is(above, diff.ErrAbove) {
 				return nil

@@ -263,6 +263,18 @@ func (c *command) collectLater() {
 	}
 }
 
+// viewPercent has a view take half as much again as what it holds: a map of a million keys is much, and pictures of
+// it are more.
+const viewPercent = 50
+
+// collectSoon has memory be collected soon where views hold much of it, unless the user has a wish.
+func (c *command) collectSoon() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(viewPercent)
+		c.percent = 0
+	}
+}
+
 // collect has memory be collected as is usual, in a moment: a run may be long, and hold much. Most of
 // those that are short never collect any.
 func (c *command) collect() {

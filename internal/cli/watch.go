@@ -180,6 +180,7 @@ func (c *command) watch(p *session.Program) (*watch, error) {
 	case c.now && c.live():
 		return nil, fmt.Errorf("--now is for files; it cannot be used with %s", with)
 	}
+	c.collectSoon()
 	w := &watch{script: derive.Derive(p.Tree, p.Checked)}
 	if c.probeStats {
 		w.script.Maps = append(w.script.Maps, view.NewProbeStats())

@@ -82,28 +82,30 @@ func (d *Diff) base() float64 {
 
 // Rows are all functions, those that changed most first.
 func (d *Diff) Rows() []Row {
-	rows := map[string]*Row{}
-	base := d.base()
-	add := func(p *saved.Profile, to func(*Row) *float64, scale float64) {
+	// Floats would come to other sums in another order, and stacks have none.
+	type weights struct{ old, new view.Sum }
+	all := map[string]*weights{}
+	add := func(p *saved.Profile, to func(*weights) *view.Sum) {
 		// Own weight belongs to the innermost frame, which is last.
 		for stack, n := range p.Stacks {
 			name := stack[strings.LastIndexByte(stack, '\n')+1:]
-			r := rows[name]
-			if r == nil {
-				r = &Row{Name: name}
-				rows[name] = r
+			w := all[name]
+			if w == nil {
+				w = &weights{}
+				all[name] = w
 			}
-			*to(r) += float64(n) * scale / base
+			to(w).Add(n)
 		}
 	}
+	base := d.base()
 	// Files may have weights below zero: of such a total, shares would have the wrong sign.
 	if base > 0 {
-		add(d.Old, func(r *Row) *float64 { return &r.Old }, 1)
-		add(d.New, func(r *Row) *float64 { return &r.New }, d.Scale)
+		add(d.Old, func(w *weights) *view.Sum { return &w.old })
+		add(d.New, func(w *weights) *view.Sum { return &w.new })
 	}
 	var out []Row
-	for _, r := range rows {
-		out = append(out, *r)
+	for name, w := range all {
+		out = append(out, Row{Name: name, Old: w.old.Float() / base, New: w.new.Float() * d.Scale / base})
 	}
 	order.By(out, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.size(), a.size()), cmp.Compare(a.Name, b.Name))

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -125,8 +124,8 @@ func (w *tableWriter) table(r *view.Run, m *view.Map, o Options) {
 		return
 	}
 	// Rows in order make files of two runs comparable line by line.
-	for _, row := range sorted(snap.Rows) {
-		w.rowOf(m, row, o)
+	for _, i := range view.Arrange(snap.Rows, byKey) {
+		w.rowOf(m, snap.Rows[i], o)
 	}
 }
 
@@ -182,18 +181,13 @@ func (w *tableWriter) rowOf(m *view.Map, row view.Row, o Options) {
 	w.row(m, row.Value, keys, o, end)
 }
 
-// sorted are rows by their keys.
-func sorted(rows []view.Row) []view.Row {
-	// Other writers and views share the rows.
-	rows = slices.Clone(rows)
-	order.Stably(rows, func(a, b view.Row) int {
-		// The row of others has no key to be compared by; it comes last.
-		if a.Key == nil || b.Key == nil || a.Others != b.Others {
-			return a.Others - b.Others
-		}
-		return value.Compare(a.Key, b.Key)
-	})
-	return rows
+// byKey orders rows by their keys.
+func byKey(a, b *view.Row) int {
+	// The row of others has no key to be compared by; it comes last.
+	if a.Key == nil || b.Key == nil || a.Others != b.Others {
+		return a.Others - b.Others
+	}
+	return value.Compare(a.Key, b.Key)
 }
 
 // keyColumns are the names of the parts of a key.

@@ -45,6 +45,7 @@ func (n *namer) FramesAt(st *value.Stack, _ int, _ value.Depth, frame *value.Fra
 }
 func (*namer) Truncated(st *value.Stack) bool { return st.Broken }
 func (*namer) Lines() *value.Lines            { return nil }
+func (*namer) Pool() *value.Pool              { return nil }
 
 // stack is one whose functions are those of n with these numbers, the innermost first.
 func (n names) stack(user bool, numbers ...uint64) *value.Stack {

@@ -175,17 +175,17 @@ func (w jsonWriter) trie(t *view.Trie, title string, length time.Duration, old i
 	})
 	list("names", len(t.Names), func(i int) { w.text(t.Names[i]) })
 	list("kinds", len(t.Kinds), func(i int) { w.int(int64(t.Kinds[i])) })
-	list("parent", len(t.Nodes), func(i int) { w.int(int64(t.Nodes[i].Parent)) })
-	list("name", len(t.Nodes), func(i int) { w.int(int64(t.Nodes[i].Name)) })
+	list("parent", t.Len(), func(i int) { w.int(int64(t.Parent(i))) })
+	list("name", t.Len(), func(i int) { w.int(int64(t.Name(i))) })
 	values := func(from int) func(k int) {
 		return func(k int) {
 			w.raw("[")
-			for i := range t.Nodes {
+			for i := range t.Len() {
 				if i > 0 {
 					w.raw(",")
 				}
 				// The page draws widths by these: digits beyond 2⁵³ that it loses are not seen.
-				w.int(t.Nodes[i].Self[from+k])
+				w.int(t.Self(i, from+k))
 			}
 			w.raw("]")
 		}

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bufio"
+	"encoding/binary"
 	"io"
 	"slices"
 	"strconv"
@@ -21,51 +22,60 @@ var _ = define(Format{
 func writeFolded(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	p := one(r, maps)
 	// Stacks may differ in addresses that names do not show; readers want each line once.
-	weights := map[string]int64{}
-	for i := range p.Samples {
-		s := &p.Samples[i]
-		line := foldedStack(s.Path(), o)
-		weights[line] = view.Plus(weights[line], s.Values[p.Primary])
-	}
-	lines := make([]string, 0, len(weights))
-	for line := range weights {
-		lines = append(lines, line)
-	}
+	// Each line is followed by what it weighs, behind a byte that is less than any of a line: sorted in that form
+	// they are in order, and equal ones stand together.
+	lines := make([]string, 0, p.Len())
+	var path []view.FrameAt
+	var line []byte
+	p.Each(func(s *view.Sample) {
+		path = s.AppendPath(path[:0])
+		line = append(appendFolded(line[:0], path, o), 0)
+		lines = append(lines, string(binary.BigEndian.AppendUint64(line, uint64(s.Values[p.Primary]))))
+	})
 	slices.Sort(lines)
 	b := bufio.NewWriter(w)
-	for _, line := range lines {
-		b.WriteString(line)
+	for i := 0; i < len(lines); {
+		text, sum := lines[i][:len(lines[i])-weightBytes], int64(0)
+		for ; i < len(lines) && len(lines[i]) == len(text)+weightBytes && strings.HasPrefix(lines[i], text); i++ {
+			sum = view.Plus(sum, int64(binary.BigEndian.Uint64([]byte(lines[i][len(text)+1:]))))
+		}
+		b.WriteString(text)
 		b.WriteByte(' ')
-		b.WriteString(strconv.FormatInt(weights[line], 10))
+		b.WriteString(strconv.FormatInt(sum, 10))
 		b.WriteByte('\n')
 	}
 	return b.Flush()
 }
 
+// weightBytes is how long what stands behind a line is while lines are sorted.
+const weightBytes = 9
+
 // foldedStack is a stack as one line.
-func foldedStack(path []view.FrameAt, o Options) string {
-	var b strings.Builder
+func foldedStack(path []view.FrameAt, o Options) string { return string(appendFolded(nil, path, o)) }
+
+// appendFolded adds a stack as one line.
+func appendFolded(b []byte, path []view.FrameAt, o Options) []byte {
 	for i := range path {
 		if i > 0 {
-			b.WriteByte(';')
+			b = append(b, ';')
 		}
 		name := frameName(&path[i], o)
 		// A semicolon ends a frame. Demangled names of closures may have one.
-		b.WriteString(strings.ReplaceAll(name, ";", ":"))
+		b = append(b, strings.ReplaceAll(name, ";", ":")...)
 		if !o.Annotate {
 			continue
 		}
 		// Makers of flame graphs choose colours by these suffixes.
 		switch {
 		case path[i].Frame != nil && path[i].Inlined:
-			b.WriteString("_[i]")
+			b = append(b, "_[i]"...)
 		case path[i].Kind == view.KernelFrame:
-			b.WriteString("_[k]")
+			b = append(b, "_[k]"...)
 		case path[i].Kind == view.JITFrame:
-			b.WriteString("_[j]")
+			b = append(b, "_[j]"...)
 		}
 	}
-	return b.String()
+	return b
 }
 
 // frameName is what makes two frames of pictures one.

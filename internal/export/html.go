@@ -152,14 +152,11 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	}
 	b.WriteString("</p>\n")
 	htmlPast(b, r, m)
-	rows := sorted(snap.Rows)
 	most := int64(0)
-	for _, row := range rows {
-		most = max(most, m.Weigh(row.Value))
+	for i := range snap.Rows {
+		most = max(most, m.Weigh(snap.Rows[i].Value))
 	}
-	// Rows that weigh the same stay in the order of their keys.
-	order.Stably(rows, func(x, y view.Row) int { return cmp.Compare(m.Weigh(y.Value), m.Weigh(x.Value)) })
-	lines, shown := htmlLines(m, rows, o)
+	lines, shown := htmlLines(m, snap.Rows, o)
 	switch {
 	case m.Kind != view.Histogram && !m.Keyed(): // one number has nothing to be compared with
 		most = 0
@@ -200,7 +197,7 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	}
 	b.WriteString("</table></div>\n")
 	// A row is a key, also where it takes a line for each bucket or point.
-	if left := len(rows) - shown; left > 0 && m.Weight != view.NoWeight {
+	if left := len(snap.Rows) - shown; left > 0 && m.Weight != view.NoWeight {
 		fmt.Fprintf(b, "<p>%s more, which weigh less</p>\n", view.Counted(left, "row"))
 	} else if left > 0 {
 		fmt.Fprintf(b, "<p>%s more</p>\n", view.Counted(left, "row"))
@@ -228,9 +225,14 @@ func htmlLines(m *view.Map, rows []view.Row, o Options) (lines []htmlLine, shown
 		}
 		lines = append(lines, htmlLine{slices.Clone(cells), weight})
 	}}
+	// Rows that weigh the same are in the order of their keys.
+	first := view.Arrange(rows, func(x, y *view.Row) int {
+		return cmp.Or(cmp.Compare(m.Weigh(y.Value), m.Weigh(x.Value)), byKey(x, y))
+	})
 	for ; shown < len(rows) && len(lines) < htmlRows; shown++ {
-		weight = m.Weigh(rows[shown].Value)
-		w.rowOf(m, rows[shown], o)
+		row := rows[first[shown]]
+		weight = m.Weigh(row.Value)
+		w.rowOf(m, row, o)
 	}
 	return lines, shown
 }

@@ -113,7 +113,8 @@ func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
 		}
 	}
 	names := keyFields(m, journalTable, journalName)
-	for _, row := range sorted(snap.Rows) {
+	for _, i := range view.Arrange(snap.Rows, byKey) {
+		row := &snap.Rows[i]
 		var key []string
 		var fields [][2]string
 		switch {

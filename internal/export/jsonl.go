@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -313,7 +312,8 @@ func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, left i
 		w.raw(`,"full":` + strconv.FormatBool(refused.Full))
 	}
 	w.raw(`,"rows":[`)
-	for i, row := range f.heaviest(m, sorted(rows)) {
+	for i, n := range f.heaviest(m, rows) {
+		row := &rows[n]
 		if i > 0 {
 			w.raw(",")
 		}
@@ -338,17 +338,15 @@ func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, left i
 	w.raw("]")
 }
 
-// heaviest are the rows that there is room for, in their order.
-func (f *jsonlFeed) heaviest(m *view.Map, rows []view.Row) []view.Row {
+// heaviest are the numbers of the rows that there is room for, in their order.
+func (f *jsonlFeed) heaviest(m *view.Map, rows []view.Row) []int32 {
 	if f.most == 0 || len(rows) <= f.most {
-		return rows
+		return view.Arrange(rows, byKey)
 	}
-	rows = slices.Clone(rows)
 	// The row of others is cut before any key: entries still counts what it stands for.
-	order.Stably(rows, func(a, b view.Row) int {
-		return cmp.Or(cmp.Compare(a.Others, b.Others), cmp.Compare(m.Weigh(b.Value), m.Weigh(a.Value)))
-	})
-	return rows[:f.most]
+	return view.Arrange(rows, func(a, b *view.Row) int {
+		return cmp.Or(cmp.Compare(a.Others, b.Others), cmp.Compare(m.Weigh(b.Value), m.Weigh(a.Value)), byKey(a, b))
+	})[:f.most]
 }
 
 // value writes a value by its type: numbers as numbers, stacks as lists of function,

@@ -19,10 +19,14 @@ var _ = define(Format{
 
 // A pprofWriter collects what samples refer to by number.
 type pprofWriter struct {
-	out       message
-	strings   map[string]int64
+	out       message // what is not written yet
+	to        *gzip.Writer
+	err       error
+	hash      view.Hasher
+	strings   view.Index
 	table     []string
-	functions map[pprofFunction]uint64
+	functions view.Index
+	called    []pprofFunction // by number
 	locations map[pprofPlace]uint64
 	mappings  map[pprofFile]*pprofMapping
 	order     []*pprofMapping
@@ -30,7 +34,7 @@ type pprofWriter struct {
 
 // A pprofFunction is what makes two functions one.
 type pprofFunction struct {
-	name, file string
+	name, file uint32 // numbers of texts
 }
 
 // A pprofFile is a file in the memory of a process, or the kernel.
@@ -76,27 +80,30 @@ func writePprof(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 // WriteProfile writes a profile of a run for pprof.
 func WriteProfile(w io.Writer, r *view.Run, p *view.Profile, o Options) error {
 	pw := &pprofWriter{
-		strings: map[string]int64{"": 0}, table: []string{""}, functions: map[pprofFunction]uint64{},
-		locations: map[pprofPlace]uint64{}, mappings: map[pprofFile]*pprofMapping{},
+		hash: view.NewHasher(), locations: map[pprofPlace]uint64{}, mappings: map[pprofFile]*pprofMapping{},
 	}
-	pw.write(r, p, o)
 	// Profiles are compressed by convention; readers take plain ones, too.
-	z := gzip.NewWriter(w)
-	if _, err := z.Write(pw.out); err != nil {
-		return err
+	pw.to = gzip.NewWriter(w)
+	pw.write(r, p, o)
+	pw.flush()
+	if pw.err != nil {
+		return pw.err
 	}
-	return z.Close()
+	return pw.to.Close()
 }
 
 // write writes the messages of a Profile in the order in which they become known; the numbers of
 // fields are those of profile.proto.
 func (w *pprofWriter) write(r *view.Run, p *view.Profile, o Options) {
+	w.string("") // is the first by convention
 	for _, t := range p.Types {
 		w.valueType(1, t)
 	}
-	for i := range p.Samples {
-		w.sample(p, &p.Samples[i])
-	}
+	p.Each(func(s *view.Sample) {
+		if w.sample(p, s); len(w.out) > pprofPart {
+			w.flush()
+		}
+	})
 	// Readers take the first for the program.
 	order.Stably(w.order, func(a, b *pprofMapping) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, m := range w.order {
@@ -137,18 +144,30 @@ func (w *pprofWriter) write(r *view.Run, p *view.Profile, o Options) {
 		w.out.int(14, w.string(p.Types[p.Primary].Name))
 	}
 	for _, s := range w.table { // last: all are known
-		w.out.bytes(6, []byte(s))
+		if w.out.bytes(6, []byte(s)); len(w.out) > pprofPart {
+			w.flush()
+		}
 	}
+}
+
+// pprofPart is how much is written at a time, about.
+const pprofPart = 64 << 10
+
+// flush writes what there is so far.
+func (w *pprofWriter) flush() {
+	if w.err == nil {
+		_, w.err = w.to.Write(w.out)
+	}
+	w.out = w.out[:0]
 }
 
 // string is the number of a text.
 func (w *pprofWriter) string(s string) int64 {
-	n, ok := w.strings[s]
-	if !ok {
-		n = int64(len(w.table))
-		w.strings[s], w.table = n, append(w.table, s)
+	n, known := w.strings.Number(w.hash.Of(s, 0), func(n int) bool { return w.table[n] == s })
+	if !known {
+		w.table = append(w.table, s)
 	}
-	return n
+	return int64(n)
 }
 
 // valueType writes what a value of samples is.
@@ -164,7 +183,7 @@ func (w *pprofWriter) sample(p *view.Profile, s *view.Sample) {
 	path := s.Stack
 	// A sample without locations would not be shown.
 	if len(path) == 0 {
-		path = s.Path()
+		path = s.AppendPath(nil)
 	}
 	var m message
 	m.numbers(1, w.stack(path))
@@ -212,8 +231,11 @@ func (w *pprofWriter) location(frames []view.FrameAt) uint64 {
 	// Addresses alone do not make a place: parts of keys have none, and code that is made
 	// at run time gives way to other code.
 	place := pprofPlace{}
-	for i := range frames {
-		place.lines += frames[i].Name + "\n"
+	// Most are of one function, whose name is in memory already.
+	if place.lines = frames[0].Name; len(frames) > 1 {
+		for i := range frames[1:] {
+			place.lines += "\n" + frames[i+1].Name
+		}
 	}
 	whole := &frames[0]
 	if whole.Frame != nil {
@@ -229,17 +251,17 @@ func (w *pprofWriter) location(frames []view.FrameAt) uint64 {
 	m.uint(2, place.mapping)
 	m.uint(3, place.addr)
 	for i := len(frames) - 1; i >= 0; i-- {
-		f := pprofFunction{name: frameName(&frames[i], Options{})} // readers take none for a function that is not known
-		line := 0
+		// Readers take a function without a name for one that is not known.
+		name, file, line := frameName(&frames[i], Options{}), "", 0
 		// A name without a frame is a part of a key.
 		if frames[i].Frame != nil {
 			if frames[i].Func == "" {
 				continue // for who has the file to find out
 			}
-			f.file, line = view.Line(frames[i].File), frames[i].Line
+			file, line = view.Line(frames[i].File), frames[i].Line
 		}
 		var lm message
-		lm.uint(1, w.function(f))
+		lm.uint(1, w.function(name, file))
 		lm.int(2, int64(line))
 		m.bytes(4, lm)
 	}
@@ -248,20 +270,20 @@ func (w *pprofWriter) location(frames []view.FrameAt) uint64 {
 }
 
 // function is the number of a function, which is written when it is first asked for.
-func (w *pprofWriter) function(f pprofFunction) uint64 {
-	n, ok := w.functions[f]
-	if !ok {
-		n = uint64(len(w.functions) + 1)
-		w.functions[f] = n
+func (w *pprofWriter) function(name, file string) uint64 {
+	f := pprofFunction{uint32(w.string(name)), uint32(w.string(file))}
+	n, known := w.functions.Number(w.hash.Of(name, int(f.file)), func(n int) bool { return w.called[n] == f })
+	if !known {
+		w.called = append(w.called, f)
 		var m message
-		m.uint(1, n)
-		m.int(2, w.string(f.name))
+		m.uint(1, uint64(n+1))
+		m.uint(2, uint64(f.name))
 		// Name and system_name are alike, as the mangled one is not kept.
-		m.int(3, w.string(f.name))
-		m.int(4, w.string(f.file))
+		m.uint(3, uint64(f.name))
+		m.uint(4, uint64(f.file))
 		w.out.bytes(5, m)
 	}
-	return n
+	return uint64(n + 1)
 }
 
 // pageBytes is what the bounds of mappings are multiples of.

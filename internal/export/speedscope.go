@@ -23,17 +23,18 @@ func writeSpeedscope(out io.Writer, r *view.Run, maps []*view.Map, o Options) er
 		name, file string
 		line       int
 	}
-	numbers := map[frame]int{}
+	hash := view.NewHasher()
+	var numbers view.Index
 	var frames []frame
+	var path []view.FrameAt
 	number := func(f *view.FrameAt) int {
 		key := frame{name: frameName(f, o)}
 		if f.Frame != nil {
 			key.file, key.line = view.Line(f.File), f.Line
 		}
-		n, ok := numbers[key]
-		if !ok {
-			n = len(frames)
-			numbers[key], frames = n, append(frames, key)
+		n, known := numbers.Number(hash.Of(key.name, key.line), func(n int) bool { return frames[n] == key })
+		if !known {
+			frames = append(frames, key)
 		}
 		return n
 	}
@@ -50,13 +51,15 @@ func writeSpeedscope(out io.Writer, r *view.Run, maps []*view.Map, o Options) er
 		w.raw(`,"startValue":0,"endValue":`)
 		w.int(p.Total())
 		w.raw(`,"samples":[`)
-		for k := range p.Samples {
-			if k > 0 {
+		first := true
+		p.Each(func(s *view.Sample) {
+			if !first {
 				w.raw(",")
 			}
+			first = false
 			w.raw("[")
-			// The format has stacks outermost first, as Path has them.
-			path := p.Samples[k].Path()
+			// The format has stacks outermost first, as AppendPath has them.
+			path = s.AppendPath(path[:0])
 			for n := range path {
 				if n > 0 {
 					w.raw(",")
@@ -64,14 +67,16 @@ func writeSpeedscope(out io.Writer, r *view.Run, maps []*view.Map, o Options) er
 				w.int(int64(number(&path[n])))
 			}
 			w.raw("]")
-		}
+		})
 		w.raw(`],"weights":[`)
-		for k := range p.Samples {
-			if k > 0 {
+		first = true
+		p.Each(func(s *view.Sample) {
+			if !first {
 				w.raw(",")
 			}
-			w.int(p.Samples[k].Values[p.Primary])
-		}
+			first = false
+			w.int(s.Values[p.Primary])
+		})
 		w.raw("]}")
 	}
 	w.raw(`],` + "\n" + `"shared":{"frames":[`)

@@ -73,13 +73,13 @@ type svgBox struct {
 func writeSVG(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	p := one(r, maps)
 	t := view.NewTrie(p, func(f *view.FrameAt) string { return frameName(f, o) })
-	total := t.Nodes[0].Total[t.Primary]
+	total := t.Total(0)
 	unit := t.Types[t.Primary].Unit
 	boxes, narrow, share := svgLayout(t)
 	// The picture is as high as what is drawn, not as the deepest stack.
 	depth := 0
 	for _, b := range boxes {
-		depth = max(depth, t.Nodes[b.node].Depth)
+		depth = max(depth, t.Depth(b.node))
 	}
 	height := svgHead + (depth+1)*svgRow + svgFoot
 	w := bufio.NewWriter(out)
@@ -87,17 +87,17 @@ func writeSVG(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" `+
 		`role="img" aria-labelledby="t d">`+"\n<title id=\"t\">Flame graph of %s</title>\n", svgWidth, height, title)
 	fmt.Fprintf(w, "<desc id=\"d\">%s in %d stacks; a box for each function, as wide as what it and its callees weigh"+
-		"</desc>\n<style>%s</style>\n", xmlText(amount(total, unit)), len(p.Samples), svgStyle)
+		"</desc>\n<style>%s</style>\n", xmlText(amount(total, unit)), p.Len(), svgStyle)
 	fmt.Fprintf(w, `<rect class="b" width="%d" height="%d" style="stroke:none"/>`+"\n", svgWidth, height)
 	fmt.Fprintf(w, `<text class="t" x="%d" y="24">%s</text><text class="s" x="%[1]d" y="41">%[3]s</text>`+"\n",
 		svgMargin, title, xmlText(svgSubtitle(r, p, total, unit)))
 	for _, b := range boxes {
-		n := &t.Nodes[b.node]
+		n := b.node
 		name := t.Label(n)
-		y := height - svgFoot - (n.Depth+1)*svgRow
+		y := height - svgFoot - (t.Depth(n)+1)*svgRow
 		// Viewers show the title of a group under the mouse.
 		fmt.Fprintf(w, `<g><title>%s: %s, %s</title><rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d"/>`,
-			xmlText(name), xmlText(amount(n.Total[t.Primary], unit)), percent(n.Total[t.Primary], total),
+			xmlText(name), xmlText(amount(t.Total(n), unit)), percent(t.Total(n), total),
 			svgClass(t.Kind(n), name), b.x, y, b.w, svgRow-1)
 		// Four units are left free at both ends of a text.
 		room := int((b.w - 8) / svgChar)
@@ -147,21 +147,21 @@ func svgSubtitle(r *view.Run, p *view.Profile, total int64, unit string) string 
 
 // unfollowed is the weight of stacks that the kernel could not follow to their end.
 func unfollowed(p *view.Profile) (n int64) {
-	for i := range p.Samples {
-		if s := &p.Samples[i]; s.Broken() {
+	p.Each(func(s *view.Sample) {
+		if s.Broken() {
 			n = view.Plus(n, s.Values[p.Primary])
 		}
-	}
+	})
 	return n
 }
 
 // svgLayout places the nodes that are wide enough, the widest if there are too many, and
 // says how many are not, and what they are narrower than.
 func svgLayout(t *view.Trie) (boxes []svgBox, narrow int, share string) {
-	total := t.Nodes[0].Total[t.Primary]
+	total := t.Total(0)
 	// There are no shares of nothing: the root alone is drawn.
 	if total <= 0 {
-		return []svgBox{{0, svgMargin, svgWidth - 2*svgMargin}}, len(t.Nodes) - 1, "any share"
+		return []svgBox{{0, svgMargin, svgWidth - 2*svgMargin}}, t.Len() - 1, "any share"
 	}
 	scale := (svgWidth - 2*svgMargin) / float64(total)
 	// A picture of a hundred thousand boxes is one that viewers cannot open.
@@ -169,21 +169,20 @@ func svgLayout(t *view.Trie) (boxes []svgBox, narrow int, share string) {
 		boxes, narrow = boxes[:0], 0
 		var place func(node int, x float64)
 		place = func(node int, x float64) {
-			n := &t.Nodes[node]
-			w := float64(n.Total[t.Primary]) * scale
+			w := float64(t.Total(node)) * scale
 			if w < least {
 				return
 			}
 			boxes = append(boxes, svgBox{node, x, w})
-			for _, c := range n.Children {
-				place(c, x)
+			for _, c := range t.Children(node) {
+				place(int(c), x)
 				// Children that are too narrow leave their room empty.
-				x += float64(t.Nodes[c].Total[t.Primary]) * scale
+				x += float64(t.Total(int(c))) * scale
 			}
 		}
 		place(0, svgMargin)
 		if len(boxes) <= svgMost {
-			return boxes, len(t.Nodes) - len(boxes), fmt.Sprintf("%.2g %%", 100*least/(svgWidth-2*svgMargin))
+			return boxes, t.Len() - len(boxes), fmt.Sprintf("%.2g %%", 100*least/(svgWidth-2*svgMargin))
 		}
 	}
 }

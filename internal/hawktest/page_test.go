@@ -184,6 +184,20 @@ func TestPage(t *testing.T) {
 		p.Await(rows("@names") + `.length === 1`)
 		p.Press("Backspace", "Backspace", "Backspace")
 		p.Await(rows("@names") + `.length === 3`)
+		// A picture has a table behind it, with the numbers of its buckets.
+		p.Eval(pane("@fd")+`.querySelector("[role=region]").focus()`, nil)
+		p.Press("t")
+		p.Await(pane("@fd") + `.querySelectorAll("header + div th").length > 4`)
+		var sums []float64
+		p.Eval(`[...`+pane("@fd")+`.querySelectorAll("header + div tbody tr")].map(r => {
+			const [all, ...of] = [...r.cells].slice(2).map(c => Number(c.textContent.replaceAll(",", "")));
+			return all - of.reduce((a, b) => a + b, 0);
+		})`, &sums)
+		if len(sums) == 0 || slices.ContainsFunc(sums, func(n float64) bool { return n != 0 }) {
+			t.Errorf("the table behind a heat map lacks %v", sums)
+		}
+		p.Press("t")
+		p.Await(pane("@fd") + `.querySelector("canvas.heat")`)
 		// A part of the run holds for all panes, and is given up again.
 		p.Eval(`document.querySelector("#from").focus()`, nil)
 		p.Press("0")
@@ -315,4 +329,60 @@ func TestFlameGraph(t *testing.T) {
 	p.Await(`document.querySelector("#crumbs").textContent.includes("worker3")`)
 	lookAt(t, p, "flame")
 	quiet(t, p, here)
+}
+
+// TestFlameGraphEdges has boxes be drawn where they are of stacks that are higher than a canvas, and what is too
+// narrow for a box be one that says how much it is.
+func TestFlameGraphEdges(t *testing.T) {
+	p := browser.Open(t)
+	hawk, err := hawkOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(folded string) {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "flame.html")
+		if err := os.WriteFile(filepath.Join(dir, "folded"), []byte(folded), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		same := filepath.Join(dir, "folded")
+		if out, err := exec.Command(hawk, "diff", "-f", "flame", "-o", file, same, same).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		p.Go((&url.URL{Scheme: "file", Path: file}).String())
+		p.Await(`document.documentElement.dataset.ready`)
+		p.Eval("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))", nil)
+	}
+	open(strings.Repeat("r;", 1000) + "end 1\n" + strings.Repeat("r;", 3000) + "end 1\n")
+	var opaque []bool
+	p.Eval(`(() => {
+		const c = document.getElementById("graph"), pen = c.getContext("2d");
+		const at = (x, y) => pen.getImageData(c.width * x | 0, c.height * y | 0, 1, 3).data.some(n => n);
+		return [at(0.25, 0.1), at(0.75, 0.1), at(0.25, 0.5), at(0.75, 0.5)];
+	})()`, &opaque)
+	if want := []bool{true, true, false, true}; !slices.Equal(opaque, want) {
+		t.Errorf("boxes of two stacks are at %v, not at %v", opaque, want)
+	}
+	var folded strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&folded, "main;f%02d %d\n", i, []int{10_000_000, 1}[i%2])
+	}
+	open(folded.String())
+	p.Eval(`document.getElementById("byname").click()`, nil)
+	p.Eval("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))", nil)
+	var said []string
+	p.Eval(`(() => {
+		const c = document.getElementById("graph"), r = c.getBoundingClientRect(), said = new Set();
+		for (let y = r.top + 5; y < r.bottom; y += 19)
+			for (let x = r.left; x < r.right; x++) {
+				c.dispatchEvent(new MouseEvent("mousemove", {clientX: x, clientY: y}));
+				const tip = document.getElementById("tip").textContent;
+				if (tip.includes("too narrow")) said.add(tip);
+			}
+		return [...said];
+	})()`, &said)
+	if len(said) != 1 || !strings.HasPrefix(said[0], "10 frames too narrow to draw: 10 (") {
+		t.Errorf("narrow frames are said to be %q", said)
+	}
+	quiet(t, p, "file://")
 }

@@ -34,6 +34,7 @@ func (c callers) FramesAt(_ *value.Stack, i int, _ value.Depth, frame *value.Fra
 
 func (c callers) Truncated(*value.Stack) bool { return false }
 func (c callers) Lines() *value.Lines         { return nil }
+func (c callers) Pool() *value.Pool           { return nil }
 
 func stack(name string, offset uint64) *value.Stack {
 	return &value.Stack{Addrs: []uint64{1}, Namer: callers{{Func: name, Offset: offset}}}

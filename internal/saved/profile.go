@@ -153,7 +153,11 @@ func contents(name string) ([]byte, error) {
 
 // read reads what is open, up to 256 MiB.
 func read(f *os.File, name string) ([]byte, error) {
-	data, err := bounded(f)
+	size := int64(0)
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		size = info.Size()
+	}
+	data, err := boundedBy(f, size)
 	// Errors of the system name the file themselves.
 	if err == errLong {
 		err = fmt.Errorf("%s: %w", name, err)
@@ -162,8 +166,15 @@ func read(f *os.File, name string) ([]byte, error) {
 }
 
 // bounded reads all, up to 256 MiB: a byte more is asked for, to know whether there is more.
-func bounded(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+func bounded(r io.Reader) ([]byte, error) { return boundedBy(r, 0) }
+
+// boundedBy is bounded for what is likely to be so long: memory for it is taken once.
+func boundedBy(r io.Reader, size int64) ([]byte, error) {
+	var b bytes.Buffer
+	// A read that finds the end needs some room, too.
+	b.Grow(int(min(max(size, 0), maxFile)) + bytes.MinRead)
+	_, err := b.ReadFrom(io.LimitReader(r, maxFile+1))
+	data := b.Bytes()
 	if err == nil && len(data) > maxFile {
 		err = errLong
 	}

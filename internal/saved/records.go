@@ -6,15 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
-	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
@@ -51,18 +47,6 @@ type record struct {
 	Status                   int
 }
 
-// An exact is a number that stands as text where readers of JSON would round it: runs may last for months.
-type exact int64
-
-// UnmarshalJSON reads it.
-func (e *exact) UnmarshalJSON(raw []byte) error {
-	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
-	if *e = exact(n); err != nil {
-		return noNumber(raw)
-	}
-	return nil
-}
-
 // Bounds of what a file may come to in memory, about what each of its parts takes there.
 const (
 	maxRoom    = 1 << 30
@@ -84,6 +68,7 @@ var errRoom = errors.New("it would take more than 1 GiB of memory")
 type reader struct {
 	run    Run
 	names  *namer
+	frames []value.Frame // room for those of a stack
 	begin  view.Begin
 	seq    map[*view.Map]uint64
 	bounds map[*view.Map]map[bound]bool // of the buckets of its histograms
@@ -103,8 +88,8 @@ func records(data []byte) (*Run, error) {
 	var last time.Duration
 	for line := range bytes.Lines(data) {
 		number++
-		var rec record
-		if err := json.Unmarshal(line, &rec); err != nil {
+		rec, err := decode(line)
+		if err != nil {
 			if number > 1 && !bytes.HasSuffix(line, []byte("\n")) {
 				break // hawk was killed as it wrote
 			}
@@ -114,7 +99,7 @@ func records(data []byte) (*Run, error) {
 		if r.run.Script == nil && rec.Type != "script" {
 			return nil, fmt.Errorf("line %d: a script comes first", number)
 		}
-		if err := cmp.Or(r.take(&rec), r.wrong); err != nil {
+		if err := cmp.Or(r.take(rec), r.wrong); err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 		last = max(last, time.Duration(rec.T))
@@ -131,6 +116,28 @@ func records(data []byte) (*Run, error) {
 	r.numbers()
 	// Buckets of a map are known once all of its histograms have been read.
 	return &r.run, r.evenBuckets()
+}
+
+// decode is the record of a line. Its lists stay where they are in the line: they may be most of the file.
+func decode(line []byte) (*record, error) {
+	rec := &record{}
+	lists := map[string]*json.RawMessage{"maps": &rec.Maps, "sites": &rec.Sites, "rows": &rec.Rows, "args": &rec.Args}
+	object := bytes.TrimSpace(line)
+	if len(object) == 0 || object[0] != '{' || !json.Valid(object) {
+		return rec, json.Unmarshal(line, rec) // which says what is wrong with it
+	}
+	rest := []byte{'{'}
+	for name, of := range members(object) {
+		if at := lists[strings.ToLower(name)]; at != nil {
+			*at = of
+			continue
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		rest = append(append(append(rest, quoted(name)...), ':'), of...)
+	}
+	return rec, json.Unmarshal(append(rest, '}'), rec)
 }
 
 // numbers says which parts of keys are numbers: all that came for them were.
@@ -155,74 +162,6 @@ func (r *reader) need(n, size int) error {
 		return errRoom
 	}
 	return nil
-}
-
-// first are the elements of a list, n at most.
-// More are not looked at: of a row, say, whose key has millions of parts.
-func first(n int, list []byte) []json.RawMessage {
-	var out []json.RawMessage
-	for one := range elements(list) {
-		if len(out) == n {
-			break
-		}
-		out = append(out, one)
-	}
-	return out
-}
-
-// elements are those of a list that is right JSON, none of something else.
-func elements(list []byte) iter.Seq[json.RawMessage] { return parts(list, '[') }
-
-// members are those of an object that is right JSON, with their names, none of something else.
-func members(object []byte) iter.Seq2[string, json.RawMessage] {
-	return func(yield func(string, json.RawMessage) bool) {
-		for part := range parts(object, '{') {
-			end := 1 // of the name
-			// A quoted quote does not end the name.
-			for part[end] != '"' {
-				if part[end] == '\\' {
-					end++
-				}
-				end++
-			}
-			_, of, _ := bytes.Cut(part[end:], []byte(":"))
-			if !yield(text(part[:end+1]), bytes.TrimSpace(of)) {
-				return
-			}
-		}
-	}
-}
-
-// parts are what commas part in right JSON that begins so.
-// Nothing is decoded or kept, so that need is asked before memory is taken.
-func parts(list []byte, open byte) iter.Seq[json.RawMessage] {
-	return func(yield func(json.RawMessage) bool) {
-		if len(list) == 0 || list[0] != open {
-			return
-		}
-		depth, from, quoted := 0, 1, false
-		for i := 0; i < len(list); i++ {
-			switch c := list[i]; {
-			case quoted:
-				if c == '\\' {
-					i++
-				}
-				quoted = c != '"'
-			case c == '"':
-				quoted = true
-			case c == '[' || c == '{':
-				depth++
-			case c == ']' || c == '}':
-				depth--
-			}
-			if end := depth == 0; end || depth == 1 && !quoted && list[i] == ',' {
-				one := bytes.TrimSpace(list[from:i])
-				if from = i + 1; len(one) > 0 && !yield(one) || end {
-					return
-				}
-			}
-		}
-	}
 }
 
 // refreshed says that the maps before were read together.
@@ -408,9 +347,6 @@ func (r *reader) nested(t types.Type, raw json.RawMessage) (value.Value, error) 
 	return out, nil
 }
 
-// errNested bounds recursion: each list within a list is a call.
-var errNested = errors.New("lists are nested too deeply")
-
 // event is what a place of the script has printed. Its values count if they are as many as the
 // script says that the place has.
 func (r *reader) event(rec *record, at time.Duration) error {
@@ -524,324 +460,4 @@ func isOther(key value.Value) bool {
 	}
 	name, ok := parts[0].(value.Str)
 	return ok && string(name) == "(other)"
-}
-
-// held is the value of an element, by the kind of its map.
-func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
-	var in struct {
-		Count, Total, Sum, Buckets, Points json.RawMessage
-		Interval                           int64
-	}
-	if m.Kind == view.Summary || m.Kind == view.Histogram || m.Kind == view.Series {
-		if err := json.Unmarshal(raw, &in); err != nil {
-			return nil, err
-		}
-	}
-	switch m.Kind {
-	case view.Record:
-		if len(m.Columns) > 0 {
-			return r.nested(m.Type, raw)
-		}
-	case view.Summary:
-		// Totals above the largest signed number can only come from a map without signs.
-		return value.Avg{Count: r.integer(in.Count), Total: r.integer(in.Total), Signed: signed(in.Total)}, nil
-	case view.Series:
-		out := value.Series{Interval: in.Interval, Signed: true}
-		err := r.each(in.Points, 2, "a point of time has two numbers", valueRoom, func(p []json.RawMessage) {
-			out.Signed = out.Signed && signed(p[1])
-			out.Points = append(out.Points, value.Point{Epoch: r.integer(p[0]), Value: r.integer(p[1])})
-		})
-		if n := len(out.Points); n > 0 { // no more are in the file, and who draws them has a line for each
-			out.Count = int(min(max(out.Points[n-1].Epoch-out.Points[0].Epoch, 0)+1, maxIntervals))
-		}
-		return out, err
-	case view.Histogram:
-		if r.bounds[m] == nil {
-			r.bounds[m] = map[bound]bool{}
-		}
-		out := value.Hist{}
-		if len(in.Sum) > 0 {
-			if n, ok := large(in.Sum); ok {
-				out.Sum = n
-			} else {
-				out.Sum = value.Int(r.integer(in.Sum))
-			}
-		}
-		err := r.each(in.Buckets, 3, "a bucket has two bounds and a number", bucketRoom, func(b []json.RawMessage) {
-			var at bound
-			at.min, at.noMin = r.bound(b[0], &at.unsigned)
-			at.max, at.noMax = r.bound(b[1], &at.unsigned)
-			r.bounds[m][at] = true
-			out.Buckets = append(out.Buckets, at.bucket(uint64(r.integer(b[2]))))
-		})
-		return out, err
-	case view.Counter, view.Gauge:
-		v, err := r.value(raw, 0)
-		switch v.(type) {
-		case value.Int, value.Uint:
-			return v, err
-		}
-		return nil, cmp.Or(err, noNumber(raw))
-	}
-	return r.value(raw, 0)
-}
-
-// each gives f the first n parts of every element of a list, for each of which there is room. One that
-// has fewer is refused with the words short.
-func (r *reader) each(list json.RawMessage, n int, short string, room int, f func(parts []json.RawMessage)) error {
-	for element := range elements(list) {
-		parts := first(n, element)
-		if len(parts) < n {
-			return errors.New(short)
-		}
-		if err := r.need(1, room); err != nil {
-			return err
-		}
-		f(parts)
-	}
-	return nil
-}
-
-// A bound is where a bucket begins and ends.
-type bound struct {
-	min, max               int64
-	noMin, noMax, unsigned bool
-}
-
-// boundOf is where a bucket begins and ends.
-func boundOf(b *value.Bucket) bound { return bound{b.Min, b.Max, b.NoMin, b.NoMax, b.Unsigned} }
-
-// unnamed is a bucket between the bounds, without a label.
-func (b bound) unnamed() value.Bucket {
-	return value.Bucket{Min: b.min, Max: b.max, NoMin: b.noMin, NoMax: b.noMax, Unsigned: b.unsigned}
-}
-
-// bucket is the row of a histogram between the bounds, with the label that text has.
-func (b bound) bucket(count uint64) value.Bucket {
-	out := b.unnamed()
-	out.Count = count
-	low, high := out.Low(), out.High()
-	switch {
-	case b.noMin:
-		// Bounds in the file are the least and the largest value; labels name the end behind it.
-		out.Label = fmt.Sprintf("(..., %s)", high.After())
-	case b.noMax:
-		out.Label = fmt.Sprintf("[%s, ...)", low)
-	case b.min == b.max:
-		out.Label = fmt.Sprintf("[%s]", low)
-	default:
-		out.Label = fmt.Sprintf("[%s, %s)", low, high.After())
-	}
-	return out
-}
-
-// compare orders buckets by where they begin.
-func (b bound) compare(c bound) int {
-	one, other := b.unnamed(), c.unnamed()
-	return cmp.Or(one.Low().Compare(other.Low()), one.High().Compare(other.High()))
-}
-
-// evenBuckets finds the buckets that the histograms of a map have in common: those that hold
-// nothing are not in the file.
-func (r *reader) evenBuckets() error {
-	r.run.buckets = map[*view.Map][]bound{}
-	for m, bounds := range r.bounds {
-		r.run.buckets[m] = order.Sorted(maps.Keys(bounds), bound.compare)
-	}
-	for _, item := range r.run.items {
-		// Play makes one item at a time, so that each has the whole room.
-		if m, rows := rowsOf(item); m != nil && len(rows)*len(r.run.buckets[m])*bucketRoom > maxRoom {
-			return errRoom
-		}
-	}
-	return nil
-}
-
-// rowsOf are the rows that an item has of a map.
-func rowsOf(item view.Item) (*view.Map, []view.Row) {
-	switch it := item.(type) {
-	case view.Snapshot:
-		return it.Map, it.Rows
-	case view.Mark:
-		return it.Map, it.Rows
-	}
-	return nil, nil
-}
-
-// even is an item whose histograms have all buckets of their map. Only one is made so at a time:
-// together they may take far more memory than the file.
-func (r *Run) even(item view.Item) view.Item {
-	m, rows := rowsOf(item)
-	all := r.buckets[m]
-	if all == nil {
-		return item
-	}
-	rows = slices.Clone(rows)
-	for i := range rows {
-		h, ok := rows[i].Value.(value.Hist)
-		if !ok {
-			continue
-		}
-		full := make([]value.Bucket, len(all))
-		for k, b := range all {
-			full[k] = b.bucket(0)
-		}
-		for _, b := range h.Buckets {
-			// Bounds of all buckets were collected as they were read: each one is found.
-			k, _ := slices.BinarySearchFunc(all, boundOf(&b), bound.compare)
-			full[k].Count = b.Count
-		}
-		rows[i].Value = value.Hist{Buckets: full, Sum: h.Sum}
-	}
-	switch it := item.(type) {
-	case view.Snapshot:
-		it.Rows = rows
-		item = it
-	case view.Mark:
-		it.Rows = rows
-		item = it
-	}
-	return item
-}
-
-// integer is a number, which may stand as text. Something else is noted as wrong.
-func (r *reader) integer(raw json.RawMessage) int64 {
-	text := strings.Trim(string(raw), `"`)
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return n
-	}
-	// A number that does not fit int64 is unsigned. Its bits are kept; the type tells it.
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil && r.wrong == nil {
-		r.wrong = noNumber(raw)
-	}
-	return int64(n)
-}
-
-// noNumber says what stands where a number should. It may be long, and messages show the beginning of it.
-func noNumber(raw json.RawMessage) error {
-	if len(raw) == 0 {
-		return errors.New("a number is missing")
-	}
-	return fmt.Errorf("%.40q is no whole number", raw)
-}
-
-// bound is where a bucket begins or ends; there may be no such bound. A bucket with one that is larger than numbers
-// with a sign is told of it.
-func (r *reader) bound(raw json.RawMessage, unsigned *bool) (n int64, none bool) {
-	if string(raw) == "null" {
-		return 0, true
-	}
-	*unsigned = *unsigned || !signed(raw)
-	return r.integer(raw), false
-}
-
-// signed reports whether a number, which may stand as text, is one of 64 bits with a sign.
-func signed(raw json.RawMessage) bool {
-	_, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
-	return err == nil
-}
-
-// large is a whole number that stands as text, since readers of JSON would round it. Text that looks the same is taken
-// for one: it is shown the same.
-func large(raw json.RawMessage) (value.Value, bool) {
-	const exact = 1 << 53
-	digits := text(raw)
-	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
-		return value.Int(n), (n > exact || n < -exact) && strconv.FormatInt(n, 10) == digits
-	}
-	n, err := strconv.ParseUint(digits, 10, 64)
-	return value.Uint(n), err == nil && strconv.FormatUint(n, 10) == digits
-}
-
-// values are those of a list, which is in as many others as depth says.
-func (r *reader) values(list json.RawMessage, depth int) (out value.Array, err error) {
-	if depth > maxNesting {
-		return nil, errNested
-	}
-	for raw := range elements(list) {
-		if err := r.need(1, valueRoom); err != nil {
-			return nil, err
-		}
-		v, err := r.value(raw, depth)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return out, nil
-}
-
-// value is any value.
-func (r *reader) value(raw json.RawMessage, depth int) (value.Value, error) {
-	switch raw[0] {
-	case '[':
-		return r.values(raw, depth+1)
-	case '"':
-		if n, ok := large(raw); ok {
-			return n, nil
-		}
-		return value.Str(text(raw)), r.need(1, len(raw))
-	case 't', 'f':
-		return value.Bool(raw[0] == 't'), nil
-	case 'n':
-		return value.Null{}, nil
-	case '{':
-		return r.record(raw, depth+1)
-	}
-	// hawk writes no fractions: values of scripts have none.
-	n, err := strconv.ParseInt(string(raw), 10, 64)
-	if err != nil {
-		return nil, noNumber(raw)
-	}
-	return value.Int(n), nil
-}
-
-// record is an object, which is in as many lists as depth says.
-func (r *reader) record(raw json.RawMessage, depth int) (out value.Record, err error) {
-	if depth > maxNesting {
-		return out, errNested
-	}
-	for name, of := range members(raw) {
-		v, err := r.value(of, depth)
-		if err = cmp.Or(err, r.need(1, valueRoom+len(name))); err != nil {
-			return out, err
-		}
-		out.Names, out.Values = append(out.Names, name), append(out.Values, v)
-	}
-	return out, nil
-}
-
-// text is a string, "" for something else.
-func text(raw json.RawMessage) (s string) {
-	if raw[0] == '"' {
-		// The whole line has been decoded before, so that nothing can be wrong with a part of it.
-		json.Unmarshal(raw, &s)
-	}
-	return s
-}
-
-// stack is a list of function, offset and module, the innermost first.
-func (r *reader) stack(raw json.RawMessage, user bool) (value.Value, error) {
-	var frames []value.Frame
-	names := len(r.names.frames)
-	for frame := range elements(raw) {
-		f := first(3, frame)
-		if len(f) < 3 {
-			return nil, fmt.Errorf("a frame is a function, an offset and a module")
-		}
-		if err := r.need(1, valueRoom); err != nil {
-			return nil, err
-		}
-		offset := uint64(max(r.integer(f[1]), 0))
-		frames = append(frames, value.Frame{Func: text(f[0]), Module: text(f[2]), Offset: offset})
-	}
-	// Frames that are known take no more room.
-	st := r.names.of(user, frames)
-	for _, f := range r.names.frames[names:] {
-		if err := r.need(1, frameRoom+len(f.Func)+len(f.Module)); err != nil {
-			return nil, err
-		}
-	}
-	return st, nil
 }

@@ -178,15 +178,21 @@ func weighed(end *view.Run, some func(*view.Map) bool) (out []*Profile, err erro
 		kind := of.Types[of.Primary]
 		p := &Profile{Map: m.Name, Type: kind.Name, Unit: kind.Unit, Length: end.Length(),
 			Stacks: map[string]int64{}, kinds: map[string]view.FrameKind{}}
-		for _, s := range of.Samples {
-			var path []string
-			for _, at := range s.Path() {
+		var frames []view.FrameAt
+		var path []string
+		of.Each(func(s *view.Sample) {
+			frames, path = s.AppendPath(frames[:0]), path[:0]
+			for _, at := range frames {
 				name := cmp.Or(at.Name, "(empty)") // as pictures call it
 				path, p.kinds[name] = append(path, name), at.Kind
 			}
-			if err := g.add(p, strings.Join(path, "\n"), s.Values[of.Primary]); err != nil {
-				return nil, err
+			// Where there are too many, the others are passed over.
+			if err == nil {
+				err = g.add(p, strings.Join(path, "\n"), s.Values[of.Primary])
 			}
+		})
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, p)
 	}
@@ -234,7 +240,7 @@ func profiles(all []*Profile, name string) *Run {
 // Views tell frames apart by address, and files have names alone.
 type namer struct {
 	addr   map[value.Frame]uint64
-	frames []value.Frame
+	frames []*value.Frame
 }
 
 func newNamer() *namer { return &namer{addr: map[value.Frame]uint64{}} }
@@ -250,13 +256,13 @@ func (n *namer) stack(user bool, names []string) *value.Stack {
 
 // of is a stack of frames, the innermost first.
 func (n *namer) of(user bool, frames []value.Frame) *value.Stack {
-	st := &value.Stack{User: user, Namer: n}
+	st := &value.Stack{User: user, Namer: n, Fixed: true, Addrs: make([]uint64, 0, len(frames))}
 	for _, f := range frames {
 		a, ok := n.addr[f]
 		if !ok {
 			// Addresses are counted from 1: 0 would be none.
-			n.frames = append(n.frames, f)
-			a = uint64(len(n.frames))
+			a = uint64(len(n.frames) + 1)
+			n.frames = append(n.frames, &f)
 			n.addr[f] = a
 		}
 		st.Addrs = append(st.Addrs, a)
@@ -265,11 +271,9 @@ func (n *namer) of(user bool, frames []value.Frame) *value.Stack {
 }
 
 // FramesAt is of value.Namer.
-func (n *namer) FramesAt(st *value.Stack, i int, _ value.Depth, frame *value.Frame, f func(*value.Frame)) {
-	if at := st.Addrs[i]; at > 0 && at <= uint64(len(n.frames)) {
-		*frame = n.frames[at-1]
-	}
-	f(frame)
+func (n *namer) FramesAt(st *value.Stack, i int, _ value.Depth, _ *value.Frame, f func(*value.Frame)) {
+	// Addresses are numbers of frames, of stacks that this namer has made.
+	f(n.frames[st.Addrs[i]-1])
 }
 
 // Truncated is of value.Namer.
@@ -277,3 +281,6 @@ func (*namer) Truncated(*value.Stack) bool { return false }
 
 // Lines is of value.Namer.
 func (*namer) Lines() *value.Lines { return nil }
+
+// Pool is of value.Namer.
+func (*namer) Pool() *value.Pool { return nil }

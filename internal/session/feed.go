@@ -423,6 +423,7 @@ func (s *session) totals(k *watched, m *object.ScriptMap, held bool) (rows []vie
 	if err == nil {
 		l.End()
 	}
+	rows = make([]view.Row, 0, l.Len()+1)
 	l.Totals(func(key, cell, now []byte, low bool) {
 		row := view.Row{Value: s.shown(m, cell), AtLeast: low}
 		switch {

@@ -76,6 +76,9 @@ func (s *session) Truncated(st *value.Stack) bool {
 // Lines are kept until a map is printed.
 func (s *session) Lines() *value.Lines { return &s.lines }
 
+// Pool is of all stacks of a run.
+func (s *session) Pool() *value.Pool { return &s.pool }
+
 // appendInlined appends a function that was inlined, with its place.
 func (s *session) appendInlined(dst []byte, i dwarf.Inlined) []byte {
 	return s.appendPosition(append(append(dst, "[inlined] "...), s.name(i.Name)...), i.At)

@@ -28,6 +28,7 @@ type Reader struct {
 	mu sync.Mutex
 	// lines of stacks that are being sorted
 	lines  value.Lines
+	pool   value.Pool // of their frames
 	taking taking
 	s      *session // nil before it is asked for anything, and once the session is closed
 }
@@ -82,6 +83,9 @@ func (r *Reader) Truncated(st *value.Stack) bool {
 
 // Lines are kept until the next read.
 func (r *Reader) Lines() *value.Lines { return &r.lines }
+
+// Pool is of all stacks that it reads.
+func (r *Reader) Pool() *value.Pool { return &r.pool }
 
 // close ends reading, before the maps go.
 func (r *Reader) close() {

@@ -146,6 +146,7 @@ type session struct {
 	stacks   map[stackKey]*value.Stack
 	namer    value.Namer      // of stacks: itself, or who has a lock for it
 	lines    value.Lines      // of stacks that are being sorted
+	pool     value.Pool       // of their frames
 	unstored uint64           // updates of maps without room, as of the last Unstored
 	unwind   *unwind.Unwinder // nil if no stack is unwound by tables
 	hanging  atomic.Int32     // files of cat() that are being read

@@ -108,6 +108,9 @@ func Summary(v Value) (s Stats, ok bool) {
 // Sum is the total, an Int or a Uint.
 func (v Stats) Sum() Value { return number(v.Total, v.Signed) }
 
+// Mean is the average, an Int or a Uint.
+func (v Stats) Mean() Value { return number(v.Average(), v.Signed) }
+
 // Number is the value of a point, an Int or a Uint.
 func (v Series) Number(of Point) Value { return number(of.Value, v.Signed) }
 

@@ -2,6 +2,7 @@ package value
 
 import (
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hawktrace/hawk/internal/types"
@@ -19,17 +20,18 @@ type Stack struct {
 	// not have, which the Namer finds out.
 	Broken, Doubtful bool
 
-	// Namer finds names; nil: there are none.
+	// Namer finds names; nil: there are none. Fixed: they never change, so that they are not kept here.
 	Namer Namer
+	Fixed bool
 
 	shared atomic.Bool
 	text   atomic.Pointer[string] // of one that is shared
 	named  atomic.Pointer[Named]
 }
 
-// Named is a stack with what is known of its frames.
+// Named is a stack with what is known of its frames, which other stacks may have, too: they are not to be changed.
 type Named struct {
-	Frames    []Frame
+	Frames    []*Frame
 	Truncated bool // it was not followed to its end, or may be wrong
 }
 
@@ -61,12 +63,44 @@ const (
 // A Namer finds the names of a stack's frames.
 type Namer interface {
 	// FramesAt calls f for the frames at an address of a stack, by its number, the
-	// innermost first. The frame is the one given, and valid during the call.
+	// innermost first. The frame is the one given, and valid during the call; of a stack that is Fixed it is one
+	// that stays.
 	FramesAt(s *Stack, i int, d Depth, frame *Frame, f func(*Frame))
 	// Truncated reports whether a stack was not followed to its end, or may be wrong.
 	Truncated(s *Stack) bool
 	// Lines are kept from one comparison of stacks to the next; nil: none are.
 	Lines() *Lines
+	// Pool has the frames that stacks share; nil: each has its own.
+	Pool() *Pool
+}
+
+// A Pool keeps each frame once: most stacks of a program have most frames in common.
+type Pool struct {
+	mu     sync.Mutex
+	frames map[Frame]*Frame
+}
+
+// maxPool bounds the frames of a Pool.
+const maxPool = 1 << 16
+
+// of is the frame that stands for all that are equal.
+func (p *Pool) of(f *Frame) *Frame {
+	if p == nil {
+		one := *f
+		return &one
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.frames[*f]; one != nil {
+		return one
+	}
+	// Forgetting all is simplest: stacks keep the frames that they have.
+	if p.frames == nil || len(p.frames) >= maxPool {
+		p.frames = map[Frame]*Frame{}
+	}
+	one := *f
+	p.frames[one] = &one
+	return &one
 }
 
 // Named finds all that is known of a stack, once. After that nobody is asked for
@@ -75,8 +109,16 @@ func (s *Stack) Named() Named {
 	if n := s.named.Load(); n != nil {
 		return *n
 	}
-	n := Named{Frames: make([]Frame, 0, len(s.Addrs))}
-	n.Truncated = s.each(All, func(f *Frame) { n.Frames = append(n.Frames, *f) })
+	n := Named{Frames: make([]*Frame, 0, len(s.Addrs))}
+	if s.Fixed {
+		n.Truncated = s.each(All, func(f *Frame) { n.Frames = append(n.Frames, f) })
+		return n
+	}
+	var pool *Pool
+	if s.Namer != nil {
+		pool = s.Namer.Pool()
+	}
+	n.Truncated = s.each(All, func(f *Frame) { n.Frames = append(n.Frames, pool.of(f)) })
 	s.named.Store(&n)
 	return n
 }
@@ -107,8 +149,8 @@ func settle(vs []Value) {
 // each calls f for all frames: as they were found, or by asking for them now.
 func (s *Stack) each(d Depth, f func(*Frame)) (truncated bool) {
 	if n := s.named.Load(); n != nil {
-		for i := range n.Frames {
-			f(&n.Frames[i])
+		for _, frame := range n.Frames {
+			f(frame)
 		}
 		return n.Truncated
 	}

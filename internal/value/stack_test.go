@@ -31,6 +31,7 @@ func (f *frames) FramesAt(_ *Stack, _ int, d Depth, _ *Frame, each func(*Frame))
 
 func (f *frames) Truncated(*Stack) bool { return f.cut }
 func (f *frames) Lines() *Lines         { return &f.lines }
+func (f *frames) Pool() *Pool           { return nil }
 
 func TestStackText(t *testing.T) {
 	known := Frame{Addr: 0x1010, Func: "f", Offset: 16, Module: "/bin/x"}
@@ -124,6 +125,7 @@ func (l *letters) FramesAt(s *Stack, i int, _ Depth, frame *Frame, f func(*Frame
 
 func (l *letters) Truncated(s *Stack) bool { return s.Broken }
 func (l *letters) Lines() *Lines           { return &l.lines }
+func (l *letters) Pool() *Pool             { return nil }
 
 // Comparing makes few lines, and orders stacks as their whole text would.
 func TestStackOrder(t *testing.T) {

@@ -17,35 +17,53 @@ type Function struct {
 // Functions are all functions of a tree by the primary weight, those that weigh most by
 // themselves first.
 func (t *Trie) Functions() []Function {
-	type id struct {
-		name string
-		kind FrameKind
+	out := make([]Function, len(t.Names))
+	for n := t.Len() - 1; n > 0; n-- {
+		f := &out[t.name[n]]
+		f.Self = Plus(f.Self, t.Self(n, t.Primary))
+		up := t.parent[n]
+		for up > 0 && t.name[up] != t.name[n] {
+			up = t.parent[up]
+		}
+		if up <= 0 { // else it is in the total of the one above
+			f.Total = Plus(f.Total, t.Total(n))
+		}
 	}
-	at := map[id]int{}
+	return inOrder(out, t.Names, t.Kinds)
+}
+
+// Functions are those of the tree of a profile, which would take far more memory.
+func (p *Profile) Functions() []Function {
+	names := labels{hash: NewHasher()}
 	var out []Function
-	open := map[int]int{}
-	var walk func(n int)
-	walk = func(n int) {
-		node := &t.Nodes[n]
-		if n > 0 {
-			f := id{t.Label(node), t.Kind(node)}
-			k, ok := at[f]
-			if !ok {
-				k = len(out)
-				at[f], out = k, append(out, Function{Name: f.name, Kind: f.kind})
+	var last []int // the sample that a function was in last, counted from 1
+	var path []FrameAt
+	sample := 0
+	p.Each(func(s *Sample) {
+		sample++
+		path = s.AppendPath(path[:0])
+		for i := range path {
+			n := names.number(path[i].Name, path[i].Kind)
+			if n == len(out) {
+				out, last = append(out, Function{}), append(last, 0)
 			}
-			out[k].Self = Plus(out[k].Self, node.Self[t.Primary])
-			if open[k] == 0 {
-				out[k].Total = Plus(out[k].Total, node.Total[t.Primary])
+			f, weight := &out[n], s.Values[p.Primary]
+			if i == len(path)-1 {
+				f.Self = Plus(f.Self, weight)
 			}
-			open[k]++
-			defer func() { open[k]-- }()
+			if last[n] != sample {
+				last[n], f.Total = sample, Plus(f.Total, weight)
+			}
 		}
-		for _, c := range node.Children {
-			walk(c)
-		}
+	})
+	return inOrder(out, names.names, names.kinds)
+}
+
+// inOrder gives functions their names, and has those come first that weigh most by themselves.
+func inOrder(out []Function, names []string, kinds []FrameKind) []Function {
+	for i := range out {
+		out[i].Name, out[i].Kind = names[i], kinds[i]
 	}
-	walk(0)
 	order.By(out, func(a, b Function) int {
 		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name),
 			cmp.Compare(a.Kind, b.Kind))

@@ -1,11 +1,11 @@
 package view
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
-	"maps"
+	"hash/maphash"
 	"slices"
-	"strings"
 
 	"github.com/hawktrace/hawk/internal/order"
 )
@@ -21,9 +21,13 @@ type Ledger struct {
 	grows int // the words of a cell from this one on only grow
 	limit int // bytes of keys and cells
 
-	rows  map[string]*entry
-	round uint64 // of reading the whole map
-	bytes int
+	// Maps may have millions of keys: what is kept of them lies side by side, without a pointer to any.
+	entries []entry
+	numbers Index // in entries
+	seed    maphash.Seed
+	store   store
+	round   uint32 // of reading the whole map
+	bytes   int
 	// others are the rows that had to go to stay within the limit, in one cell.
 	others  []byte
 	folded  int
@@ -32,9 +36,10 @@ type Ledger struct {
 
 // An entry is what a ledger keeps of an element.
 type entry struct {
-	kept []byte // nil: nothing
-	last []byte // as the map was read last; empty: it was not there
-	seen uint64 // the round in which that was
+	key  piece
+	kept piece  // empty: nothing
+	last piece  // as the map was read last; empty: it was not there
+	seen uint32 // the round in which that was
 	low  bool   // some went unseen
 }
 
@@ -47,7 +52,7 @@ func NewLedger(fold func(dst, src []byte), grows, limit int) *Ledger {
 	if limit <= 0 {
 		limit = ledgerBytes
 	}
-	return &Ledger{fold: fold, limit: limit, grows: grows, rows: map[string]*entry{}}
+	return &Ledger{fold: fold, limit: limit, grows: grows, seed: maphash.MakeSeed()}
 }
 
 // Took adds an element that was taken out of the map.
@@ -64,15 +69,20 @@ func (l *Ledger) Begin() { l.round++ }
 // Seen notes what the map holds of a key.
 func (l *Ledger) Seen(key, cell []byte) {
 	e := l.after(key, cell)
-	l.bytes += len(cell) - len(e.last)
-	e.last, e.seen = append(e.last[:0], cell...), l.round
+	if int(e.last.size) != len(cell) {
+		l.forget(e)
+		e.last = l.store.take(len(cell))
+		l.bytes += len(cell)
+	}
+	copy(l.store.at(e.last), cell)
+	e.seen = l.round
 }
 
 // End ends a read: keys that were not seen are gone, though nobody took them.
 func (l *Ledger) End() {
-	for _, e := range l.rows {
-		if len(e.last) > 0 && e.seen != l.round {
-			l.keep(e, e.last)
+	for i := range l.entries {
+		if e := &l.entries[i]; e.last.size > 0 && e.seen != l.round {
+			l.keep(e, l.store.at(e.last))
 			l.forget(e)
 			e.low = true
 		}
@@ -80,24 +90,41 @@ func (l *Ledger) End() {
 	l.trim()
 }
 
+// Len is how many keys it knows.
+func (l *Ledger) Len() int { return len(l.entries) }
+
 // Totals calls f for every key with its total and what the map holds of it, which is empty
-// if it is gone, in the order of the keys' bytes. The cells are valid during the call, and
-// one if they are the same. low says that the total is a lower bound.
+// if it is gone, in the order of the keys' bytes. The key and the cells are valid during the call, and
+// the cells one if they are the same. low says that the total is a lower bound.
 func (l *Ledger) Totals(f func(key, cell, now []byte, low bool)) {
+	// Most keys differ in what comes first, which stands beside their numbers.
+	sorted := make([]order.Pair, len(l.entries))
+	for i := range l.entries {
+		var first [8]byte
+		copy(first[:], l.store.at(l.entries[i].key))
+		sorted[i] = order.Pair{Key: uint64(i), Value: binary.BigEndian.Uint64(first[:])}
+	}
+	slices.SortFunc(sorted, func(a, b order.Pair) int {
+		if a.Value != b.Value {
+			return cmp.Compare(a.Value, b.Value)
+		}
+		return bytes.Compare(l.store.at(l.entries[a.Key].key), l.store.at(l.entries[b.Key].key))
+	})
 	var sum []byte
-	for _, key := range slices.Sorted(maps.Keys(l.rows)) {
-		e := l.rows[key]
+	for _, at := range sorted {
+		e := &l.entries[at.Key]
+		key, last := l.store.at(e.key), l.store.at(e.last)
 		switch {
-		case e.kept == nil && len(e.last) == 0:
+		case e.kept.size == 0 && len(last) == 0:
 			continue
-		case e.kept == nil:
-			f([]byte(key), e.last, e.last, e.low)
+		case e.kept.size == 0:
+			f(key, last, last, e.low)
 			continue
 		default:
-			sum = append(sum[:0], e.kept...)
-			l.fold(sum, e.last)
+			sum = append(sum[:0], l.store.at(e.kept)...)
+			l.fold(sum, last)
 		}
-		f([]byte(key), sum, e.last, e.low)
+		f(key, sum, last, e.low)
 	}
 }
 
@@ -105,32 +132,43 @@ func (l *Ledger) Totals(f func(key, cell, now []byte, low bool)) {
 func (l *Ledger) Others() (cell []byte, rows int, low bool) { return l.others, l.folded, l.partial }
 
 // after is the row of a key of which cell is known now. If it shrank, a program has
-// deleted it and made it anew: what it held counts, at least.
+// deleted it and made it anew: what it held counts, at least. The row is valid until the next one is made.
 func (l *Ledger) after(key, cell []byte) *entry {
-	e := l.rows[string(key)]
-	if e == nil {
-		e = &entry{}
-		l.rows[string(key)] = e
+	at, known := l.number(key)
+	if !known {
+		e := entry{key: l.store.take(len(key))}
+		copy(l.store.at(e.key), key)
+		l.entries = append(l.entries, e)
 		l.bytes += len(key)
 	}
-	if len(e.last) > 0 && l.shrank(e.last, cell) {
-		l.keep(e, e.last)
+	e := &l.entries[at]
+	if last := l.store.at(e.last); len(last) > 0 && l.shrank(last, cell) {
+		l.keep(e, last)
 		e.low = true
 	}
 	return e
 }
 
+// number is that of a key, the next one if it has none.
+func (l *Ledger) number(key []byte) (n int, known bool) {
+	return l.numbers.Number(maphash.Bytes(l.seed, key), func(n int) bool {
+		return bytes.Equal(l.store.at(l.entries[n].key), key)
+	})
+}
+
 func (l *Ledger) keep(e *entry, cell []byte) {
-	if e.kept == nil {
-		e.kept = make([]byte, len(cell))
+	if e.kept.size == 0 {
+		e.kept = l.store.take(len(cell))
+		clear(l.store.at(e.kept))
 		l.bytes += len(cell)
 	}
-	l.fold(e.kept, cell)
+	l.fold(l.store.at(e.kept), cell)
 }
 
 func (l *Ledger) forget(e *entry) {
-	l.bytes -= len(e.last)
-	e.last = nil
+	l.bytes -= int(e.last.size)
+	l.store.give(e.last)
+	e.last = piece{}
 }
 
 // trim folds the smallest totals into one row until the limit holds. Rows that
@@ -139,28 +177,41 @@ func (l *Ledger) trim() {
 	if l.bytes <= l.limit {
 		return
 	}
-	var gone []string
-	for key, e := range l.rows {
-		if len(e.last) == 0 && e.kept != nil {
-			gone = append(gone, key)
+	var gone []int
+	for i := range l.entries {
+		if e := &l.entries[i]; e.last.size == 0 && e.kept.size > 0 {
+			gone = append(gone, i)
 		}
 	}
-	order.By(gone, func(a, b string) int {
-		return cmp.Or(cmp.Compare(weigh(l.rows[a].kept), weigh(l.rows[b].kept)), strings.Compare(a, b))
+	order.By(gone, func(a, b int) int {
+		x, y := &l.entries[a], &l.entries[b]
+		return cmp.Or(cmp.Compare(weigh(l.store.at(x.kept)), weigh(l.store.at(y.kept))),
+			bytes.Compare(l.store.at(x.key), l.store.at(y.key)))
 	})
-	for _, key := range gone {
+	for _, i := range gone {
 		if l.bytes <= l.limit {
-			return
+			break
 		}
-		e := l.rows[key]
+		e := &l.entries[i]
 		if l.others == nil {
-			l.others = make([]byte, len(e.kept))
+			l.others = make([]byte, e.kept.size)
 		}
-		l.fold(l.others, e.kept)
+		l.fold(l.others, l.store.at(e.kept))
 		l.partial = l.partial || e.low
 		l.folded++
-		l.bytes -= len(key) + len(e.kept)
-		delete(l.rows, key)
+		l.bytes -= int(e.key.size + e.kept.size)
+		l.store.give(e.key)
+		l.store.give(e.kept)
+		*e = entry{}
+	}
+	// Entries that are kept have a cell.
+	all := l.entries
+	l.entries, l.numbers = all[:0], Index{}
+	for i := range all {
+		if e := &all[i]; e.last.size+e.kept.size > 0 {
+			l.entries = append(l.entries, *e)
+			l.number(l.store.at(e.key))
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+
+	"github.com/hawktrace/hawk/internal/hawktest/bound"
 	"testing"
 )
 
@@ -116,5 +118,23 @@ func TestLedgerWraps(t *testing.T) {
 	l.Seen([]byte("k"), number(5))
 	if _, low := totals(l); low["k"] {
 		t.Error("a counter that wrapped is taken for another")
+	}
+}
+
+// TestLedgerRoom keeps what a map of many keys holds, in not much more than the keys and cells are long.
+func TestLedgerRoom(t *testing.T) {
+	const keys = 100_000
+	before := bound.Heap()
+	l := NewLedger(AddWords, 0, 0)
+	l.Begin()
+	for i := range uint64(keys) {
+		l.Seen(number(i), number(i))
+	}
+	l.End()
+	if n := (bound.Heap() - before) / keys; n > 96 {
+		t.Errorf("a key takes %d bytes", n)
+	}
+	if l.Len() != keys {
+		t.Errorf("there are %d keys", l.Len())
 	}
 }

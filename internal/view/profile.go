@@ -14,11 +14,14 @@ type Profile struct {
 	Map     *Map
 	Types   []SampleType // of the values of each sample
 	Primary int          // the one that pictures show
-	Samples []Sample
+	Samples []Sample     // of a profile that is no map's: Each knows the others
 	// Omitted are rows that weigh less than nothing, which no picture shows.
 	Omitted int
 	AtLeast bool // some of the weight went unseen
 	Refused Refused
+
+	rows []Row // samples are made of them one at a time: all at once would be many times the map
+	sums bool  // of histograms are known, and are the second value
 }
 
 // A SampleType is what a value of a sample counts.
@@ -68,23 +71,60 @@ func (p *Profile) Total() (sum int64) {
 	for i := range p.Samples {
 		sum = Plus(sum, p.Samples[i].Values[p.Primary])
 	}
+	var room [2]int64
+	for i := range p.rows {
+		if values := p.values(room[:0], p.rows[i].Value); !omitted(values) {
+			sum = Plus(sum, values[p.Primary])
+		}
+	}
 	return sum
 }
 
-// NewProfile makes a profile of a snapshot; nil if its map weighs nothing. The names of
-// stacks are found here.
+// Len is how many samples there are.
+func (p *Profile) Len() int {
+	if p.rows != nil {
+		return len(p.rows) - p.Omitted
+	}
+	return len(p.Samples)
+}
+
+// Each calls f with the samples. One is valid during the call; the names of its stack are found here.
+func (p *Profile) Each(f func(*Sample)) {
+	for i := range p.Samples {
+		f(&p.Samples[i])
+	}
+	var one Sample
+	for i := range p.rows {
+		if one.Values = p.values(one.Values[:0], p.rows[i].Value); !omitted(one.Values) {
+			p.Map.sample(&one, &p.rows[i])
+			f(&one)
+		}
+	}
+}
+
+// values adds what a row weighs, as Types say.
+func (p *Profile) values(dst []int64, v value.Value) []int64 {
+	dst = p.Map.weights(dst, v)
+	if p.sums {
+		n, _, _ := value.Integer(v.(value.Hist).Sum)
+		dst = append(dst, clamped(n))
+	}
+	return dst
+}
+
+// NewProfile makes a profile of a snapshot; nil if its map weighs nothing.
 func NewProfile(s *Snapshot) *Profile {
 	m := s.Map
 	if m.Weight == NoWeight {
 		return nil
 	}
-	p, sums := &Profile{Map: m, Refused: s.Refused}, false
+	p := &Profile{Map: m, Refused: s.Refused, rows: s.Rows}
 	switch {
 	case m.Weight == TotalWeight:
 		p.Types, p.Primary = []SampleType{{"count", "count"}, {"total", m.sampleUnit()}}, 1
 	case m.Weight == CountWeight:
 		p.Types = []SampleType{{"count", "count"}}
-		if sums = summed(s.Rows); sums {
+		if p.sums = summed(s.Rows); p.sums {
 			p.Types = append(p.Types, SampleType{"total", m.sampleUnit()})
 		}
 	case m.Period > 0:
@@ -95,18 +135,13 @@ func NewProfile(s *Snapshot) *Profile {
 			p.Types[0].Name = "samples"
 		}
 	}
-	for _, row := range s.Rows {
-		values := m.weights(row.Value)
-		if omitted(values) {
+	var room [2]int64
+	for i := range s.Rows {
+		if omitted(p.values(room[:0], s.Rows[i].Value)) {
 			p.Omitted++
 			continue
 		}
-		if sums {
-			n, _, _ := value.Integer(row.Value.(value.Hist).Sum)
-			values = append(values, clamped(n))
-		}
-		p.AtLeast = p.AtLeast || row.AtLeast
-		p.Samples = append(p.Samples, m.sample(row, values))
+		p.AtLeast = p.AtLeast || s.Rows[i].AtLeast
 	}
 	return p
 }
@@ -122,13 +157,14 @@ func summed(rows []Row) bool {
 
 // omitted reports whether no picture shows what weighs so much.
 func omitted(weights []int64) bool {
-	return weights == nil || slices.ContainsFunc(weights, func(n int64) bool { return n < 0 })
+	return len(weights) == 0 || slices.ContainsFunc(weights, func(n int64) bool { return n < 0 })
 }
 
 // Omitted counts the rows that NewProfile leaves out.
 func Omitted(s *Snapshot) (n int) {
-	for _, row := range s.Rows {
-		if omitted(s.Map.weights(row.Value)) {
+	var room [2]int64
+	for i := range s.Rows {
+		if omitted(s.Map.weights(room[:0], s.Rows[i].Value)) {
 			n++
 		}
 	}
@@ -170,29 +206,30 @@ func SampleUnit(name string) Unit {
 	return NoUnit
 }
 
-// weights are the values of a sample; nil if the value weighs nothing.
-func (m *Map) weights(v value.Value) []int64 {
+// weights adds the values of a sample, none if the value weighs nothing.
+func (m *Map) weights(dst []int64, v value.Value) []int64 {
 	switch v := v.(type) {
 	case value.Int:
-		return m.timed(int64(v))
+		return m.timed(dst, int64(v))
 	case value.Uint:
-		return m.timed(clamped(uint64(v)))
+		return m.timed(dst, clamped(uint64(v)))
 	case value.Avg, value.Stats:
 		s, _ := value.Summary(v)
 		if !s.Signed {
 			s.Total = clamped(uint64(s.Total))
 		}
-		return []int64{s.Count, s.Total}
+		return append(dst, s.Count, s.Total)
 	case value.Hist:
-		return []int64{clamped(Count(v))}
+		return append(dst, clamped(Count(v)))
 	}
-	return nil
+	return dst
 }
 
 // Count is what a value counts: how many values a summary or a histogram has, else the
 // number itself; 0 if it is none.
 func (m *Map) Count(v value.Value) int64 {
-	if w := m.weights(v); len(w) > 0 {
+	var room [2]int64
+	if w := m.weights(room[:0], v); len(w) > 0 {
 		return w[0]
 	}
 	return 0
@@ -200,7 +237,8 @@ func (m *Map) Count(v value.Value) int64 {
 
 // Weigh is what a value weighs in pictures, 0 if it is no number.
 func (m *Map) Weigh(v value.Value) int64 {
-	w := m.weights(v)
+	var room [2]int64
+	w := m.weights(room[:0], v)
 	switch {
 	case len(w) == 0:
 		return 0
@@ -210,16 +248,17 @@ func (m *Map) Weigh(v value.Value) int64 {
 	return w[0]
 }
 
-func (m *Map) timed(n int64) []int64 {
+// timed adds a number of samples, and the time that they stand for.
+func (m *Map) timed(dst []int64, n int64) []int64 {
 	if m.Period > 0 && m.Weight == ValueWeight {
 		// Samples that stand for more time than a number holds stand for the most that one does.
 		time := int64(m.Period)
 		if n > math.MaxInt64/time {
-			return []int64{n, math.MaxInt64}
+			return append(dst, n, math.MaxInt64)
 		}
-		return []int64{n, n * time}
+		return append(dst, n, n*time)
 	}
-	return []int64{n}
+	return append(dst, n)
 }
 
 func clamped(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
@@ -232,31 +271,30 @@ func Count(h value.Hist) (n uint64) {
 	return n
 }
 
-// sample takes a row apart.
-func (m *Map) sample(row Row, values []int64) Sample {
-	out := Sample{Values: values}
+// sample takes a row apart, into the room of the sample before.
+func (m *Map) sample(out *Sample, row *Row) {
+	out.Labels, out.Stack = out.Labels[:0], out.Stack[:0]
 	if row.Others > 0 {
-		out.Labels = []Label{{Name: "key", Text: "(other)"}}
-		return out
+		out.Labels = append(out.Labels, Label{Name: "key", Text: "(other)"})
+		return
 	}
 	parts := Flatten(m.Key, row.Key)
-	var user, kernel []FrameAt
 	stacks := false
-	for i, part := range parts {
-		st, ok := part.(*value.Stack)
-		switch {
-		case !ok && i < len(m.Keys):
-			out.Labels = append(out.Labels, NewLabel(m.Keys[i].Name, part))
-		case ok && st.User:
-			user, stacks = append(user, FramesOf(st)...), true
-		case ok:
-			kernel, stacks = append(kernel, FramesOf(st)...), true
+	// The kernel's frames are inside of the user's, whatever their order in the key.
+	for _, user := range []bool{true, false} {
+		for i, part := range parts {
+			st, ok := part.(*value.Stack)
+			switch {
+			case !ok && user && i < len(m.Keys):
+				out.Labels = append(out.Labels, NewLabel(m.Keys[i].Name, part))
+			case ok && st.User == user:
+				out.Stack, stacks = appendFrames(out.Stack, st), true
+			}
 		}
 	}
-	if out.Stack = append(user, kernel...); stacks && len(out.Stack) == 0 {
-		out.Stack = []FrameAt{{Name: "[no stack]", Kind: MarkFrame}}
+	if stacks && len(out.Stack) == 0 {
+		out.Stack = append(out.Stack, FrameAt{Name: "[no stack]", Kind: MarkFrame})
 	}
-	return out
 }
 
 // NewLabel is a part of a key with its name.
@@ -284,14 +322,16 @@ func (s *Sample) Broken() bool {
 }
 
 // FramesOf are the frames of a stack, the outermost first.
-func FramesOf(st *value.Stack) []FrameAt {
+func FramesOf(st *value.Stack) []FrameAt { return appendFrames(nil, st) }
+
+// appendFrames adds the frames of a stack, the outermost first.
+func appendFrames(out []FrameAt, st *value.Stack) []FrameAt {
 	named := st.Named()
-	out := make([]FrameAt, 0, len(named.Frames)+1)
 	if named.Truncated {
 		out = append(out, FrameAt{Name: brokenMark, Kind: MarkFrame})
 	}
 	for i := len(named.Frames) - 1; i >= 0; i-- {
-		f := &named.Frames[i]
+		f := named.Frames[i]
 		at := FrameAt{Kind: KernelFrame, Frame: f}
 		if st.User {
 			at.Kind, at.PID = UserFrame, st.PID
@@ -318,10 +358,9 @@ func frameName(f *value.Frame) string {
 	return "0x" + strconv.FormatUint(f.Addr, 16)
 }
 
-// Path are all frames of a sample, the outermost first: the parts of the key, then the
+// AppendPath adds all frames of a sample, the outermost first: the parts of the key, then the
 // stack. The name of a program and its number are one frame.
-func (s *Sample) Path() []FrameAt {
-	out := make([]FrameAt, 0, len(s.Labels)+len(s.Stack))
+func (s *Sample) AppendPath(out []FrameAt) []FrameAt {
 	pid := slices.IndexFunc(s.Labels, func(l Label) bool { return l.Name == "pid" && l.Number })
 	comm := slices.IndexFunc(s.Labels, func(l Label) bool { return l.Name == "comm" })
 	for i, l := range s.Labels {

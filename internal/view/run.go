@@ -154,25 +154,42 @@ func Heaviest(rows []Row, most int, weigh func(value.Value) int64) []Row {
 	if len(rows) <= most {
 		return rows
 	}
-	return slices.Clone(heaviestFirst(rows, weigh)[:most])
+	out := make([]Row, most)
+	for i, n := range heaviestFirst(rows, weigh)[:most] {
+		out[i] = rows[n]
+	}
+	return out
 }
 
-// heaviestFirst are rows in the order of what they weigh, the others last.
-func heaviestFirst(rows []Row, weigh func(value.Value) int64) []Row {
-	rows = slices.Clone(rows)
-	order.Stably(rows, func(a, b Row) int {
+// heaviestFirst are the numbers of rows in the order of what they weigh, the others last.
+func heaviestFirst(rows []Row, weigh func(value.Value) int64) []int32 {
+	return Arrange(rows, func(a, b *Row) int {
 		return cmp.Or(cmp.Compare(a.Others, b.Others), cmp.Compare(weigh(b.Value), weigh(a.Value)))
 	})
-	return rows
+}
+
+// Arrange are the numbers of rows in an order, equals as they stand. Others have the rows, too, and there may be a
+// million.
+func Arrange(rows []Row, compare func(a, b *Row) int) []int32 {
+	out := make([]int32, len(rows))
+	for i := range out {
+		out[i] = int32(i)
+	}
+	order.By(out, func(a, b int32) int { return cmp.Or(compare(&rows[a], &rows[b]), int(a-b)) })
+	return out
 }
 
 // grow adds a snapshot with the rows that weigh most, and leaves out every other one if there are too many.
 func grow(past *[]Snapshot, s *Snapshot, rows []Row, most int, weigh func(value.Value) int64) {
 	one := *s
 	if one.Rows = rows; len(rows) > most {
-		rows = heaviestFirst(rows, weigh)
-		one.Rows, one.Left = slices.Clone(rows[:most]), len(rows)-most
-		for _, row := range rows[most:] {
+		first := heaviestFirst(rows, weigh)
+		one.Rows, one.Left = make([]Row, most), len(rows)-most
+		for i, n := range first[:most] {
+			one.Rows[i] = rows[n]
+		}
+		for _, n := range first[most:] {
+			row := &rows[n]
 			one.Rest, one.Left = Plus(one.Rest, s.Map.Count(row.Value)), one.Left+max(row.Others-1, 0)
 			if s.Map.Kind.Additive() {
 				one.Others = sum(one.Others, row.Value)

@@ -59,17 +59,20 @@ func TestWeightsStay(t *testing.T) {
 	if got := p.Total(); got != math.MaxInt64 {
 		t.Errorf("the total is %d", got)
 	}
-	for _, n := range NewTrie(p, func(f *FrameAt) string { return f.Name }).Nodes {
-		if n.Self[0] < 0 || n.Total[0] != math.MaxInt64 {
-			t.Errorf("a node is %+v", n)
+	trie := NewTrie(p, func(f *FrameAt) string { return f.Name })
+	for n := range trie.Len() {
+		if trie.Self(n, 0) < 0 || trie.Total(n) != math.MaxInt64 {
+			t.Errorf("node %d weighs %d, with all below %d", n, trie.Self(n, 0), trie.Total(n))
 		}
 	}
 	// Samples that stand for so much time have no number for it.
 	timed := &Map{Name: "@", Kind: Counter, Weight: ValueWeight, Period: 1_000_000}
 	p = NewProfile(&Snapshot{Map: timed, Rows: []Row{{Value: value.Uint(1 << 50)}}})
-	if got := p.Samples[0].Values; got[0] != 1<<50 || got[1] != math.MaxInt64 {
-		t.Errorf("samples and time are %d", got)
-	}
+	p.Each(func(s *Sample) {
+		if got := s.Values; got[0] != 1<<50 || got[1] != math.MaxInt64 {
+			t.Errorf("samples and time are %d", got)
+		}
+	})
 	// Rows that are not kept of a look are one.
 	for _, v := range []value.Value{value.Uint(1 << 63), value.Int(1 << 62),
 		value.Stats{Count: 1 << 62, Total: -1 << 63}, value.Avg{Count: 1 << 62, Total: 1 << 62, Signed: true}} {

@@ -313,7 +313,8 @@
 		canvas.style.height = height + "px";
 		canvas.width = Math.round(width * ratio);
 		canvas.height = Math.min(Math.round(height * ratio), 32000);
-		pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+		// What is higher than a canvas can be is drawn with fewer dots.
+		pen.setTransform(ratio, 0, 0, canvas.height / height, 0, 0);
 		pen.clearRect(0, 0, width, height);
 		pen.font = FONT;
 		pen.textBaseline = "middle";
@@ -352,6 +353,11 @@
 				pen.strokeRect(b.x + 1, y + 1, Math.max(w - 2, 2), ROW - 3);
 			}
 		}
+		canvas.setAttribute(
+			"aria-label",
+			`Flame graph of ${current().title}: ${amount(tree.total[0])} in all, ${tree.n - 1} frames. ` +
+				"Arrow keys choose a function, Enter zooms, t shows a table.",
+		);
 		say(state.focus);
 	}
 	// Boxes of a tree from a node on, the path to it above. What is too narrow is one grey box.
@@ -371,30 +377,23 @@
 			const [i, x] = stack.pop(),
 				row = t.depth[i] - base + path.length;
 			out.push({node: i, x, w: (t.width[i] / all) * width, row});
+			// Narrow ones stand behind the others, whatever their order, so that they are one.
 			let at = x,
 				many = 0,
-				sum = 0,
-				from = at;
-			const flush = () => {
-				if (many && (sum / all) * width > 0.2)
-					out.push({many, sum, x: from, w: (sum / all) * width, row: row + 1, parent: i});
-				many = 0;
 				sum = 0;
-			};
 			for (let k = t.first[i]; k < t.first[i + 1]; k++) {
 				const c = t.kids[k],
 					w = (t.width[c] / all) * width;
 				if (w >= least) {
-					flush();
 					stack.push([c, at]);
+					at += w;
 				} else if (w > 0) {
-					if (!many) from = at;
 					many++;
 					sum += t.width[c];
 				}
-				at += w;
 			}
-			flush();
+			const end = x + (t.width[i] / all) * width;
+			if (many) out.push({many, sum, x: Math.min(at, end - 1), w: Math.max(end - at, 1), row: row + 1});
 		}
 		return out;
 	}
@@ -584,6 +583,7 @@
 		draw();
 	}
 	function restore() {
+		if (!data.profiles.length) return;
 		const f = new URLSearchParams(location.hash.slice(1));
 		const number = (key, usual, most) => {
 			const n = Number(f.get(key) ?? usual);

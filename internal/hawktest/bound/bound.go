@@ -5,6 +5,7 @@ package bound
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/metrics"
 	"testing"
 	"time"
@@ -53,4 +54,12 @@ func allocated() uint64 {
 	s := []metrics.Sample{{Name: allocKey}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
+}
+
+// Heap is how many bytes are held on the heap once what nobody needs is collected.
+func Heap() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

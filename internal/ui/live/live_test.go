@@ -72,26 +72,62 @@ func played(seconds int) *live.State {
 // what happened in it.
 func TestRates(t *testing.T) {
 	s := played(1)
-	tab := s.Table(livetest.Calls, live.Want{})
-	tab.SortBy(tab.Sort, false)
+	pick := live.Pick{Column: -1, Most: 100}
+	tab := s.Table(livetest.Calls, live.Want{}, pick)
 	if got := tab.Text(&tab.Rows[0], 2); got != "–" {
 		t.Errorf("the first look has a rate of %s", got)
 	}
 	s = played(20)
-	tab = s.Table(livetest.Calls, live.Want{})
-	tab.SortBy(tab.Sort, false)
+	tab = s.Table(livetest.Calls, live.Want{}, pick)
 	if a, b := tab.Text(&tab.Rows[0], 1), tab.Text(&tab.Rows[0], 2); a != "160 k" || b != "8,000" {
 		t.Errorf("after 20 seconds of 8,000: %s, %s", a, b)
 	}
 	from := livetest.Boot + 5*time.Second
-	tab = s.Table(livetest.Calls, live.Want{From: from, To: from + 4*time.Second})
-	tab.SortBy(tab.Sort, true)
+	want := live.Want{From: from, To: from + 4*time.Second}
+	pick.Reverse = true
+	tab = s.Table(livetest.Calls, want, pick)
 	if key, n := tab.Text(&tab.Rows[4], 0), tab.Text(&tab.Rows[4], 1); key != "postgres" || n != "32 k" {
 		t.Errorf("in four seconds: %s %s", key, n)
 	}
-	tab.Filter(func(s string) bool { return s == "sshd" })
+	pick.Matches = func(s string) bool { return s == "sshd" }
+	tab = s.Table(livetest.Calls, want, pick)
 	if len(tab.Rows) != 1 || tab.Text(&tab.Rows[0], 1) != "6,400" {
 		t.Errorf("of sshd: %d rows, %s", len(tab.Rows), tab.Text(&tab.Rows[0], 1))
+	}
+}
+
+// TestFirst makes as few rows of many keys as are wanted: those that come first, however they came.
+func TestFirst(t *testing.T) {
+	m, s := livetest.Calls, live.New(history.Options{})
+	var rows []view.Row
+	for i := range 5000 {
+		n := i * 1999 % 5000
+		rows = append(rows, view.Row{Key: value.Str(fmt.Sprintf("%04d", n)), Value: value.Uint(n / 2)})
+	}
+	rows = append(rows, view.Row{Key: value.Null{}, Value: value.Uint(1 << 40), Others: 9})
+	s.Take(view.Snapshot{Map: m, Seq: 1, Rows: rows, Totals: true, Complete: true})
+	s.Lock()
+	defer s.Unlock()
+	for _, column := range []int{0, 1} {
+		for _, reverse := range []bool{false, true} {
+			all := s.Table(m, live.Want{}, live.Pick{Column: column, Reverse: reverse, Most: len(rows)})
+			few := s.Table(m, live.Want{}, live.Pick{Column: column, Reverse: reverse, Most: 7})
+			if all.All != len(rows) || few.All != len(rows) || len(all.Rows) != len(rows) || len(few.Rows) != 7 {
+				t.Fatalf("%d and %d rows of %d and %d", len(all.Rows), len(few.Rows), all.All, few.All)
+			}
+			for i := range few.Rows {
+				if got, want := few.Text(&few.Rows[i], 0), all.Text(&all.Rows[i], 0); got != want {
+					t.Errorf("by column %d, reverse %v, row %d is %s, not %s", column, reverse, i, got, want)
+				}
+				if cap(few.Rows) > 14 {
+					t.Errorf("there is room for %d rows", cap(few.Rows))
+				}
+			}
+		}
+	}
+	one := s.Table(m, live.Want{}, live.Pick{Column: -1, Most: 1, Key: value.Str("0815")})
+	if len(one.Rows) != 1 || one.Text(&one.Rows[0], 0) != "0815" {
+		t.Errorf("of one key there are %d rows", len(one.Rows))
 	}
 }
 
@@ -169,12 +205,33 @@ func TestLeft(t *testing.T) {
 		s := live.New(history.Options{})
 		s.Take(view.Snapshot{Map: m, Seq: 1, Rows: rows, Totals: true, Complete: true, Left: left})
 		s.Lock()
-		if got := s.Table(m, live.Want{}).Left; got != want {
+		if got := s.Table(m, live.Want{}, live.Pick{Column: -1, Most: 100}).Left; got != want {
 			t.Errorf("of %d rows that are left out %d are counted, not %d", left, got, want)
 		}
 		if got := s.Left(m, live.Want{Of: live.OfWindow}); got != 0 {
 			t.Errorf("a window leaves out %d", got)
 		}
 		s.Unlock()
+	}
+}
+
+// TestNamesThere takes stacks of a file as they are: their names are in it, and copies of them would be many.
+func TestNamesThere(t *testing.T) {
+	m := livetest.Bytes
+	for _, fixed := range []bool{false, true} {
+		s := live.New(history.Options{})
+		done := make(chan struct{})
+		s.NameStacks(done, func(f func()) { f() })
+		st := livetest.Stack("main", "read")
+		st.Fixed = fixed
+		s.Take(view.Snapshot{Map: m, Seq: 1, Totals: true, Complete: true,
+			Rows: []view.Row{{Key: value.Tuple{st, value.Str("cat")}, Value: value.Uint(1)}}})
+		s.Lock()
+		got := s.Rows(m, live.Want{})[0].Key.(value.Tuple)[0]
+		if same := got == value.Value(st); same != fixed {
+			t.Errorf("fixed %v: the stack is its own: %v", fixed, same)
+		}
+		s.Unlock()
+		close(done)
 	}
 }

@@ -77,7 +77,7 @@ func (n *names) all(done <-chan struct{}, ring func()) {
 		n.mu.Unlock()
 		// The stack that is drawn has to stay as it is, so that a copy is named.
 		stack := bare(next.stack)
-		stack.Namer = next.stack.Namer
+		stack.Namer, stack.Fixed = next.stack.Namer, next.stack.Fixed
 		got := stack.Named()
 		n.mu.Lock()
 		next.tries++
@@ -97,7 +97,7 @@ func (n *names) all(done <-chan struct{}, ring func()) {
 
 // anyNamed reports whether a frame has a name.
 func anyNamed(n value.Named) bool {
-	return slices.ContainsFunc(n.Frames, func(f value.Frame) bool { return f.Func != "" }) || len(n.Frames) == 0
+	return slices.ContainsFunc(n.Frames, func(f *value.Frame) bool { return f.Func != "" }) || len(n.Frames) == 0
 }
 
 // bare is a stack without names.
@@ -111,6 +111,10 @@ func bare(st *value.Stack) *value.Stack {
 // any. Those that weigh most are asked for first.
 func (n *names) settled(m *view.Map, rows []view.Row) []view.Row {
 	if n == nil || !slices.ContainsFunc(m.Keys, func(k view.Element) bool { return k.Frames != view.NoFrames }) {
+		return rows
+	}
+	// Names of a file are there already.
+	if !slices.ContainsFunc(rows, func(r view.Row) bool { return unnamed(r.Key) }) {
 		return rows
 	}
 	n.mu.Lock()
@@ -134,6 +138,17 @@ func (n *names) settled(m *view.Map, rows []view.Row) []view.Row {
 		}
 	}
 	return out
+}
+
+// unnamed reports whether names are still to be found for a stack in a key.
+func unnamed(v value.Value) bool {
+	switch v := v.(type) {
+	case *value.Stack:
+		return !v.Fixed
+	case value.Tuple:
+		return slices.ContainsFunc(v, unnamed)
+	}
+	return false
 }
 
 // key is a key with its stacks replaced.

@@ -203,7 +203,7 @@ func (s *State) apply(item view.Item) {
 	case view.Asleep:
 		// Who is stopped again and again sees when that was last.
 		if s.asleep = append(s.asleep, it); len(s.asleep) > maxAsleep {
-			s.asleep = slices.Delete(s.asleep, 0, len(s.asleep)-maxAsleep)
+			s.asleep = s.asleep[len(s.asleep)-maxAsleep:]
 		}
 	case view.End:
 		s.end, s.at = &it, it.Boot

@@ -48,7 +48,8 @@ type Table struct {
 	Columns []Column
 	Keys    int // columns in front that belong to the key
 	Rows    []Row
-	Left    int // keys that there are no rows for
+	All     int // rows that the map has
+	Left    int // keys that it has no rows for
 	// Sort is the column by which it is sorted at first: the one that says most.
 	Sort int
 	// Bar is the column whose numbers bars show, -1: none.
@@ -125,8 +126,51 @@ func (s *State) rows(m *view.Map, w Want) (rows []view.Row) {
 	return rows
 }
 
-// Table makes a table of a map.
-func (s *State) Table(m *view.Map, w Want) *Table {
+// A Pick chooses rows of a map.
+type Pick struct {
+	Column  int // by which they are in order; -1: that of Table.Sort
+	Reverse bool
+	Most    int // how many there are at most
+	// Matches is asked for each part of a key, nil for none: rows of whose key no part matches are left out.
+	Matches func(string) bool
+	Key     value.Value // of the one row that is wanted; nil: any
+}
+
+// Table makes a table of a map: numbers the largest first, texts the smallest, rows that are equal there in the order
+// of their keys. Only rows that are wanted are made, and never many more at a time: a map may have a million keys.
+func (s *State) Table(m *view.Map, w Want, pick Pick) *Table {
+	t := s.Columns(m, w)
+	rate := s.rates(m, w)
+	rows := s.Rows(m, w)
+	t.Left, t.All = s.Left(m, w), len(rows)
+	if pick.Column < 0 || pick.Column >= len(t.Columns) {
+		pick.Column = t.Sort
+	}
+	compare := t.order(pick.Column, pick.Reverse)
+	full := false
+	for _, r := range rows {
+		if pick.Key != nil && (r.Key == nil || value.Compare(r.Key, pick.Key) != 0) {
+			continue
+		}
+		was := len(t.room)
+		row := t.row(r, rate)
+		switch {
+		case pick.Matches != nil && !t.matches(&row, pick.Matches),
+			full && compare(&row, &t.Rows[pick.Most-1]) >= 0:
+			t.room = t.room[:was]
+			continue
+		}
+		if t.Rows = append(t.Rows, row); len(t.Rows) >= 2*pick.Most {
+			t.first(pick.Most, compare)
+			full = true
+		}
+	}
+	t.first(pick.Most, compare)
+	return t
+}
+
+// Columns is a table of a map without rows.
+func (s *State) Columns(m *view.Map, w Want) *Table {
 	t := &Table{Map: m, want: w, Bar: -1}
 	for _, k := range m.Keys {
 		name := strings.ToUpper(k.Name)
@@ -137,28 +181,24 @@ func (s *State) Table(m *view.Map, w Want) *Table {
 	}
 	t.Keys = len(t.Columns)
 	t.values(w)
-	rate := s.rates(m, w)
-	rows := s.Rows(m, w)
-	t.Left = s.Left(m, w)
-	t.Rows = make([]Row, 0, len(rows))
-	for _, r := range rows {
-		row := Row{Row: r}
-		switch {
-		case r.Others > 0:
-		case m.Keyed():
-			row.Parts = view.Flatten(m.Key, r.Key)
-		}
-		row.Nums, row.Rated = t.numbers(r.Value), rate != nil
-		for i := range row.Nums {
-			if rate == nil || t.Columns[t.Keys+i].Name != t.rateName() {
-				continue
-			}
-			// Rates are divided as the numbers beside them are.
-			row.Nums[i] = rate(r) / float64(max(w.Div, 1))
-		}
-		t.Rows = append(t.Rows, row)
-	}
 	return t
+}
+
+// row makes one of a row of the map; rate says how much that grew, nil if it is not known.
+func (t *Table) row(r view.Row, rate func(view.Row) float64) Row {
+	row := Row{Row: r}
+	if r.Others == 0 && t.Map.Keyed() {
+		row.Parts = view.Flatten(t.Map.Key, r.Key)
+	}
+	row.Nums, row.Rated = t.numbers(r.Value), rate != nil
+	for i := range row.Nums {
+		if rate == nil || t.Columns[t.Keys+i].Name != t.rateName() {
+			continue
+		}
+		// Rates are divided as the numbers beside them are.
+		row.Nums[i] = rate(r) / float64(max(t.want.Div, 1))
+	}
+	return row
 }
 
 // number64 reports whether a part of a key is a plain number.
@@ -387,14 +427,13 @@ func KeyText(v value.Value) string {
 	return frames[len(frames)-1].Name
 }
 
-// SortBy puts rows in order by a column: numbers the largest first, texts the smallest;
-// reverse turns that round. Rows that are equal there are in the order of their keys.
-func (t *Table) SortBy(column int, reverse bool) {
+// order compares rows by a column; reverse turns that round. Those that are equal there are in the order of their keys.
+func (t *Table) order(column int, reverse bool) func(a, b *Row) int {
 	sign := 1
 	if reverse {
 		sign = -1
 	}
-	t.arrange(func(a, b *Row) int {
+	return func(a, b *Row) int {
 		if a.Others != b.Others { // what stands for many is last
 			return cmp.Compare(a.Others, b.Others)
 		}
@@ -413,17 +452,19 @@ func (t *Table) SortBy(column int, reverse bool) {
 			}
 		}
 		return 0
-	})
+	}
 }
 
-// arrange sorts rows by their numbers, as they are large.
-func (t *Table) arrange(compare func(a, b *Row) int) {
+// first keeps the rows that come first, in order, most of them at most.
+func (t *Table) first(most int, compare func(a, b *Row) int) {
 	at := make([]int, len(t.Rows))
 	for i := range at {
 		at[i] = i
 	}
 	order.Stably(at, func(a, b int) int { return compare(&t.Rows[a], &t.Rows[b]) })
-	rows := make([]Row, len(at))
+	at = at[:min(most, len(at))]
+	// Rows are large, so that their numbers are sorted.
+	rows := make([]Row, len(at), max(2*len(at), 1))
 	for i, n := range at {
 		rows[i] = t.Rows[n]
 	}
@@ -444,16 +485,14 @@ func comparePart(a, b *Row, i int) int {
 	return value.Compare(a.Parts[i], b.Parts[i])
 }
 
-// Filter leaves out rows of whose key no part matches.
-func (t *Table) Filter(match func(string) bool) {
-	t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool {
-		for i := range t.Keys {
-			if match(t.Text(&r, i)) {
-				return false
-			}
+// matches reports whether a part of a row's key matches.
+func (t *Table) matches(r *Row, match func(string) bool) bool {
+	for i := range t.Keys {
+		if match(t.Text(r, i)) {
+			return true
 		}
-		return true
-	})
+	}
+	return false
 }
 
 // Merged is the histogram of all rows together, without a sum, or nothing if there is none.

@@ -145,16 +145,15 @@ func (v *View) table(b *bytes.Buffer, m *view.Map) {
 		v.functions(b, m, want)
 		return
 	}
-	t := v.Table(m, want)
-	if len(t.Rows) == 0 {
-		return
-	}
-	t.SortBy(t.Sort, false)
 	most := v.o.Rows
 	if m.Top > 0 {
 		most = int(m.Top)
 	}
-	shown := t.Rows[:min(len(t.Rows), most)]
+	t := v.Table(m, want, live.Pick{Column: -1, Most: most})
+	shown := t.Rows
+	if len(shown) == 0 {
+		return
+	}
 	b.WriteString(heading(t, want))
 	v.refused(b, m)
 	switch m.Kind {
@@ -171,7 +170,7 @@ func (v *View) table(b *bytes.Buffer, m *view.Map) {
 		}
 		align(b, t.Columns, cells)
 	}
-	if left := len(t.Rows) + t.Left - len(shown); left > 0 {
+	if left := t.All + t.Left - len(shown); left > 0 {
 		fmt.Fprintf(b, "%s rows more\n", view.Grouped(left))
 	}
 	b.WriteByte('\n')
@@ -198,7 +197,7 @@ func heading(t *live.Table, want live.Want) string {
 		out += fmt.Sprintf(", divided by %d", want.Div)
 	}
 	if t.Map.Keyed() {
-		out += "  " + view.Counted(len(t.Rows)+t.Left, "key")
+		out += "  " + view.Counted(t.All+t.Left, "key")
 	}
 	return out + "\n"
 }
@@ -229,8 +228,8 @@ func (v *View) functions(b *bytes.Buffer, m *view.Map, want live.Want) {
 	}
 	p := view.NewProfile(&view.Snapshot{Map: m, Rows: rows})
 	all, unit := float64(p.Total()), live.WeightUnit(m)
-	funcs := view.NewTrie(p, func(f *view.FrameAt) string { return f.Name }).Functions()
-	fmt.Fprintf(b, "%s  profile  %s stacks, %s in all\n", m.Name, view.Grouped(len(p.Samples)),
+	funcs := p.Functions()
+	fmt.Fprintf(b, "%s  profile  %s stacks, %s in all\n", m.Name, view.Grouped(p.Len()),
 		live.Amount(all, unit))
 	if left := v.Left(m, want); left > 0 {
 		fmt.Fprintf(b, "%s more were not kept\n", view.Counted(left, "stack"))

@@ -46,15 +46,14 @@ func (m *Model) profile(p *pane) *trieOf {
 	}
 	prof := view.NewProfile(&view.Snapshot{Map: p.m, Rows: rows})
 	out := trieOf{
-		snap: snap, want: want, merge: merge, invert: p.invert, named: named, stacks: len(prof.Samples),
+		snap: snap, want: want, merge: merge, invert: p.invert, named: named, stacks: prof.Len(),
 		left: prof.Omitted,
 	}
-	for i := range prof.Samples {
-		s := &prof.Samples[i]
+	prof.Each(func(s *view.Sample) {
 		if s.Broken() {
 			out.broken = view.Plus(out.broken, s.Values[prof.Primary])
 		}
-	}
+	})
 	if merge != "" {
 		prof = mergedBy(prof, merge, p.invert)
 	}
@@ -66,14 +65,13 @@ func (m *Model) profile(p *pane) *trieOf {
 // mergedBy are the parts of stacks from a function on, wherever it stands: what it calls,
 // or with callers who called it, the nearest first.
 func mergedBy(p *view.Profile, name string, callers bool) *view.Profile {
-	out := *p
-	out.Samples = nil
-	for _, s := range p.Samples {
-		path := s.Path()
+	out := view.Profile{Map: p.Map, Types: p.Types, Primary: p.Primary}
+	p.Each(func(s *view.Sample) {
+		path := s.AppendPath(nil)
 		// The outermost call counts, so that a function that calls itself does so once.
 		i := slices.IndexFunc(path, func(f view.FrameAt) bool { return f.Name == name })
 		if i < 0 {
-			continue
+			return
 		}
 		if callers {
 			path = slices.Clone(path[:i+1])
@@ -81,8 +79,8 @@ func mergedBy(p *view.Profile, name string, callers bool) *view.Profile {
 		} else {
 			path = path[i:]
 		}
-		out.Samples = append(out.Samples, view.Sample{Stack: path, Values: s.Values})
-	}
+		out.Samples = append(out.Samples, view.Sample{Stack: path, Values: slices.Clone(s.Values)})
+	})
 	return &out
 }
 
@@ -96,7 +94,7 @@ func (m *Model) drawFunctions(g *tty.Grid, b box, n int) string {
 	}
 	funcs := p.functions(t)
 	unit := live.WeightUnit(p.m)
-	all := float64(t.trie.Nodes[0].Total[t.trie.Primary])
+	all := float64(t.trie.Total(0))
 	// There may be fewer functions than when the cursor was set.
 	p.cursor = min(max(p.cursor, 0), max(len(funcs)-1, 0))
 	from := p.scroll(len(funcs), b.h-1)
@@ -210,7 +208,7 @@ func compare(a, b int64) int {
 
 // aboutProfile describes a profile: how much there is of it, and what of it is not to be trusted.
 func (m *Model) aboutProfile(p *pane, t *trieOf) string {
-	all := t.trie.Nodes[0].Total[t.trie.Primary]
+	all := t.trie.Total(0)
 	text := fmt.Sprintf("profile  %s  %s stacks", live.Amount(float64(all), live.WeightUnit(p.m)),
 		view.Grouped(t.stacks))
 	if left := m.State.Left(p.m, m.want(p)); left > 0 {
@@ -236,9 +234,9 @@ func (m *Model) aboutProfile(p *pane, t *trieOf) string {
 func find(t *view.Trie, names []string) (node, found int) {
 	for _, name := range names {
 		next := -1
-		for _, c := range t.Nodes[node].Children {
-			if t.Label(&t.Nodes[c]) == name {
-				next = c
+		for _, c := range t.Children(node) {
+			if t.Label(int(c)) == name {
+				next = int(c)
 				break
 			}
 		}
@@ -268,9 +266,9 @@ func (m *Model) drawFlame(g *tty.Grid, b box, p *pane) string {
 	}
 	// With a merged function, i means its callers; else that the root is at the bottom.
 	d := flameDrawing{m: m, g: g, p: p, t: trie, sel: sel, box: b, up: p.invert && p.merge == ""}
-	d.all = float64(trie.Nodes[0].Total[trie.Primary])
+	d.all = float64(trie.Total(0))
 	// The selected function stays in sight.
-	depth := trie.Nodes[sel].Depth - trie.Nodes[root].Depth
+	depth := trie.Depth(sel) - trie.Depth(root)
 	if lines := b.h - 1; depth >= lines {
 		d.skip = depth - lines + 1
 	}
@@ -282,7 +280,6 @@ func (m *Model) drawFlame(g *tty.Grid, b box, p *pane) string {
 		foot = view.Grouped(d.narrow) + " narrower ones not drawn  " + foot
 	}
 	g.Put(b.x, b.y+b.h-1, b.w, tail(tty.Safe(foot), b.w), m.Theme.dim())
-	node := &trie.Nodes[sel]
 	text := m.aboutProfile(p, t)
 	if p.merge != "" {
 		word := "called by "
@@ -294,8 +291,8 @@ func (m *Model) drawFlame(g *tty.Grid, b box, p *pane) string {
 	if !p.filter.empty() {
 		text += "  matches " + live.Share(float64(d.matched(0)), d.all)
 	}
-	return text + fmt.Sprintf("  self %s  total %s", live.Share(float64(node.Self[trie.Primary]), d.all),
-		live.Share(float64(node.Total[trie.Primary]), d.all))
+	return text + fmt.Sprintf("  self %s  total %s", live.Share(float64(trie.Self(sel, trie.Primary)), d.all),
+		live.Share(float64(trie.Total(sel)), d.all))
 }
 
 // tail is the end of a text where not all of it fits.
@@ -334,17 +331,17 @@ func (d *flameDrawing) node(n, x, width, level int) {
 	if level-d.skip >= d.box.h {
 		return
 	}
-	node := &d.t.Nodes[n]
 	if level >= d.skip {
 		d.draw(n, x, width, level-d.skip)
 	}
-	total := float64(node.Total[d.t.Primary])
+	total := float64(d.t.Total(n))
 	if total <= 0 {
 		return
 	}
 	at, left := float64(x), 0
-	for _, c := range node.Children {
-		w := float64(width) * float64(d.t.Nodes[c].Total[d.t.Primary]) / total
+	for _, c := range d.t.Children(n) {
+		c := int(c)
+		w := float64(width) * float64(d.t.Total(c)) / total
 		// Edges are rounded, not widths: so boxes meet, and their sum is the width of the caller.
 		from, to := int(at+0.5), int(at+w+0.5)
 		at += w
@@ -362,8 +359,8 @@ func (d *flameDrawing) node(n, x, width, level int) {
 
 // below is how many nodes are below one.
 func (d *flameDrawing) below(n int) (sum int) {
-	for _, c := range d.t.Nodes[n].Children {
-		sum += 1 + d.below(c)
+	for _, c := range d.t.Children(n) {
+		sum += 1 + d.below(int(c))
 	}
 	return sum
 }
@@ -378,11 +375,10 @@ func (d *flameDrawing) row(level int) int {
 
 // draw draws the box of a node: its name, its share where there is room.
 func (d *flameDrawing) draw(n, x, width, level int) {
-	node := &d.t.Nodes[n]
-	name := tty.Safe(d.t.Label(node))
+	name := tty.Safe(d.t.Label(n))
 	y := d.row(level)
-	style := d.m.Theme.frame(d.t.Kind(node), name)
-	if !d.p.filter.empty() && n > 0 && d.p.filter.matches(d.t.Label(node)) {
+	style := d.m.Theme.frame(d.t.Kind(n), name)
+	if !d.p.filter.empty() && n > 0 && d.p.filter.matches(d.t.Label(n)) {
 		style = style.With(tty.Underline | tty.Bold)
 	}
 	if n == d.sel {
@@ -391,9 +387,9 @@ func (d *flameDrawing) draw(n, x, width, level int) {
 	d.g.Fill(x, y, width, " ", style)
 	// A line at the left edge parts neighbours of one colour.
 	d.g.Set(x, y, "▏", style)
-	share := live.Share(float64(node.Total[d.t.Primary]), d.all)
+	share := live.Share(float64(d.t.Total(n)), d.all)
 	if width > 2 {
-		if d.t.Kind(node) != view.LabelFrame && tty.Width(name) > width-1 {
+		if d.t.Kind(n) != view.LabelFrame && tty.Width(name) > width-1 {
 			name = view.Unqualified(name)
 		}
 		d.g.Put(x+1, y, width-1, name, style)
@@ -406,13 +402,12 @@ func (d *flameDrawing) draw(n, x, width, level int) {
 
 // matched is the weight of all stacks in which a function matches.
 func (d *flameDrawing) matched(n int) (sum int64) {
-	node := &d.t.Nodes[n]
 	// The root is no function. What is below a match is part of its weight already.
-	if n > 0 && d.p.filter.matches(d.t.Label(node)) {
-		return node.Total[d.t.Primary]
+	if n > 0 && d.p.filter.matches(d.t.Label(n)) {
+		return d.t.Total(n)
 	}
-	for _, c := range node.Children {
-		sum = view.Plus(sum, d.matched(c))
+	for _, c := range d.t.Children(n) {
+		sum = view.Plus(sum, d.matched(int(c)))
 	}
 	return sum
 }
@@ -428,12 +423,12 @@ func (p *pane) move(dx, dy int) {
 	switch {
 	case dy < 0 && len(p.sel) > len(p.root):
 		p.sel = p.sel[:len(p.sel)-1]
-	case dy > 0 && len(t.Nodes[at].Children) > 0:
-		p.sel = append(p.sel, t.Label(&t.Nodes[t.Nodes[at].Children[0]]))
+	case dy > 0 && len(t.Children(at)) > 0:
+		p.sel = append(p.sel, t.Label(int(t.Children(at)[0])))
 	case dx != 0 && len(p.sel) > len(p.root):
-		siblings := t.Nodes[t.Nodes[at].Parent].Children
-		if i := slices.Index(siblings, at) + dx; i >= 0 && i < len(siblings) {
-			p.sel[len(p.sel)-1] = t.Label(&t.Nodes[siblings[i]])
+		siblings := t.Children(t.Parent(at))
+		if i := slices.Index(siblings, int32(at)) + dx; i >= 0 && i < len(siblings) {
+			p.sel[len(p.sel)-1] = t.Label(int(siblings[i]))
 		}
 	}
 }
@@ -448,8 +443,8 @@ func (p *pane) next(back bool) bool {
 	var walk func(n int)
 	walk = func(n int) {
 		order = append(order, n)
-		for _, c := range t.Nodes[n].Children {
-			walk(c)
+		for _, c := range t.Children(n) {
+			walk(int(c))
 		}
 	}
 	root, _ := find(t, p.root)
@@ -465,7 +460,7 @@ func (p *pane) next(back bool) bool {
 			i++
 		}
 		i %= len(order)
-		if n := order[i]; n > 0 && p.filter.matches(t.Label(&t.Nodes[n])) {
+		if n := order[i]; n > 0 && p.filter.matches(t.Label(n)) {
 			p.sel = pathTo(t, n)
 			return true
 		}
@@ -475,8 +470,8 @@ func (p *pane) next(back bool) bool {
 
 // pathTo are the names that lead to a node.
 func pathTo(t *view.Trie, n int) (names []string) {
-	for ; n > 0; n = t.Nodes[n].Parent {
-		names = append(names, t.Label(&t.Nodes[n]))
+	for ; n > 0; n = t.Parent(n) {
+		names = append(names, t.Label(n))
 	}
 	slices.Reverse(names)
 	return names

@@ -23,7 +23,7 @@ const (
 // drawHistograms draws the histogram of the selected key, and the keys below it.
 func (m *Model) drawHistograms(g *tty.Grid, b box, n int) string {
 	p := m.panes[n]
-	t, all := m.table(p)
+	t := m.table(p)
 	if len(t.Rows) == 0 {
 		g.Put(b.x, b.y, b.w, m.nothing(p), m.Theme.dim())
 		return m.about(p)
@@ -71,7 +71,7 @@ func (m *Model) drawHistograms(g *tty.Grid, b box, n int) string {
 	if p.of != live.OfRun {
 		heading += "  " + p.of.String()
 	}
-	return heading + m.counted(t, all)
+	return heading + m.counted(t)
 }
 
 // drawHist draws bars, and beside them how they came about, if there is room.

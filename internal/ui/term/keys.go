@@ -297,7 +297,7 @@ func (m *Model) drill(p *pane) {
 		m.merge(p)
 	case p.m.Keyed() && p.open == nil:
 		// Others have no key by which their row would be found again.
-		if t, _ := m.table(p); p.cursor < len(t.Rows) && t.Rows[p.cursor].Others == 0 {
+		if t := m.table(p); p.cursor < len(t.Rows) && t.Rows[p.cursor].Others == 0 {
 			p.open = &opened{key: t.Rows[p.cursor].Key}
 		}
 	}
@@ -336,7 +336,7 @@ func (m *Model) sortBy(p *pane, by int) {
 	case p.m.Profile():
 		p.sort = (p.functionSort() + by + 3) % 3
 	default:
-		t := m.State.Table(p.m, m.want(p))
+		t := m.State.Columns(p.m, m.want(p))
 		n := len(t.Columns)
 		p.sort = (p.sorted(t) + by + n) % n
 	}
@@ -543,7 +543,7 @@ func (m *Model) Selected() string {
 		}
 		return ""
 	}
-	t, _ := m.table(p)
+	t := m.table(p)
 	if p.cursor >= len(t.Rows) {
 		return ""
 	}

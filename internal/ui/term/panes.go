@@ -15,23 +15,19 @@ import (
 const maxRows = 10_000
 
 // table is that of a pane: filtered, sorted, cut.
-func (m *Model) table(p *pane) (t *live.Table, all int) {
-	t = m.State.Table(p.m, m.want(p))
-	all = len(t.Rows)
+func (m *Model) table(p *pane) *live.Table {
+	pick := live.Pick{Column: p.sort, Reverse: p.reverse, Most: maxRows}
 	// The filter looks through all rows, the limit leaves those on top of what it finds.
 	if !p.filter.empty() {
-		t.Filter(p.filter.matches)
+		pick.Matches = p.filter.matches
 	}
-	t.SortBy(p.sorted(t), p.reverse)
-	if n := p.rowLimit(); n > 0 && len(t.Rows) > n {
-		t.Rows = t.Rows[:n]
+	if n := p.rowLimit(); n > 0 {
+		pick.Most = min(n, maxRows)
 	}
-	if len(t.Rows) > maxRows {
-		t.Rows = t.Rows[:maxRows]
-	}
+	t := m.State.Table(p.m, m.want(p), pick)
 	// There may be fewer rows than when the cursor was set.
 	p.cursor = min(max(p.cursor, 0), max(len(t.Rows)-1, 0))
-	return t, all
+	return t
 }
 
 // sorted is the column that rows are in the order of.
@@ -52,15 +48,15 @@ func (p *pane) scroll(rows, height int) int {
 // drawMap draws a map as a table.
 func (m *Model) drawMap(g *tty.Grid, b box, n int) string {
 	p := m.panes[n]
-	t, all := m.table(p)
+	t := m.table(p)
 	m.uses(p, len(t.Rows)+1)
 	m.drawTable(g, b, n, t, p.scroll(len(t.Rows), b.h-1))
-	return m.about(p) + m.counted(t, all)
+	return m.about(p) + m.counted(t)
 }
 
 // counted says how many keys there are, and how many of them are shown.
-func (m *Model) counted(t *live.Table, all int) string {
-	all += t.Left
+func (m *Model) counted(t *live.Table) string {
+	all := t.All + t.Left
 	switch {
 	case !t.Map.Keyed():
 		return ""
@@ -266,7 +262,7 @@ func (m *Model) drawAmounts(g *tty.Grid, b box, line *history.Line, r view.Row) 
 // drawTile draws a map without keys: its number and how it went.
 func (m *Model) drawTile(g *tty.Grid, b box, p *pane) string {
 	heading := m.about(p)
-	t := m.State.Table(p.m, m.want(p))
+	t := m.State.Table(p.m, m.want(p), live.Pick{Column: -1, Most: 1})
 	if b.h <= 0 || len(t.Rows) == 0 {
 		g.Put(b.x, b.y, b.w, m.nothing(p), m.Theme.dim())
 		return heading
@@ -322,19 +318,13 @@ func (m *Model) drawGaps(g *tty.Grid, b box, line *history.Line, j int) {
 
 // drawOpened draws all that is known of one key.
 func (m *Model) drawOpened(g *tty.Grid, b box, p *pane) string {
-	t := m.State.Table(p.m, m.want(p))
-	var row *live.Row
 	// Rows move from look to look, so that the key is what was opened.
-	for i := range t.Rows {
-		if value.Compare(t.Rows[i].Key, p.open.key) == 0 {
-			row = &t.Rows[i]
-		}
-	}
-	if row == nil {
+	t := m.State.Table(p.m, m.want(p), live.Pick{Column: -1, Most: 1, Key: p.open.key})
+	if len(t.Rows) == 0 {
 		g.Put(b.x, b.y, b.w, "the key is gone", m.Theme.dim())
 		return m.about(p)
 	}
-	y := b.y
+	row, y := &t.Rows[0], b.y
 	put := func(name, text string, s tty.Style) {
 		if y < b.y+b.h {
 			x := b.x + g.Put(b.x, y, b.w, name, m.Theme.dim())

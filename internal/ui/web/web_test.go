@@ -103,6 +103,7 @@ func (namer) FramesAt(_ *value.Stack, i int, _ value.Depth, frame *value.Frame, 
 
 func (namer) Truncated(*value.Stack) bool { return false }
 func (namer) Lines() *value.Lines         { return nil }
+func (namer) Pool() *value.Pool           { return nil }
 
 func (f *fixture) say(text string) {
 	f.take(view.Event{Site: f.site, Boot: f.boot, Text: []byte(text), Args: []value.Value{value.Str(text)}})

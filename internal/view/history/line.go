@@ -88,7 +88,8 @@ func (l *Line) look(rows []view.Row, totals, left bool, at time.Duration) (chang
 	var cells []cell
 	var others []uint64
 	k, before := l.Map.Kind, &l.keys[Others].last
-	for _, row := range l.heaviestFirst(rows) {
+	for _, n := range l.heaviestFirst(rows) {
+		row := &rows[n]
 		words := l.wordsOf(row.Value)
 		if words == nil {
 			continue
@@ -181,7 +182,8 @@ func (l *Line) close() {
 	l.round++
 	var cells []cell
 	var others []uint64
-	for _, row := range l.heaviestFirst(l.open) {
+	for _, n := range l.heaviestFirst(l.open) {
+		row := &l.open[n]
 		words := l.wordsOf(row.Value)
 		if zero(l.Map.Kind, words) {
 			continue
@@ -221,15 +223,13 @@ func (l *Line) wordsOf(v value.Value) []uint64 {
 
 // heaviestFirst are rows in the order in which they are given numbers, when there are
 // more than numbers.
-func (l *Line) heaviestFirst(rows []view.Row) []view.Row {
-	if len(rows) <= l.most {
-		return rows
-	}
-	rows = slices.Clone(rows)
-	order.Stably(rows, func(a, b view.Row) int {
+func (l *Line) heaviestFirst(rows []view.Row) []int32 {
+	return view.Arrange(rows, func(a, b *view.Row) int {
+		if len(rows) <= l.most {
+			return 0
+		}
 		return cmp.Compare(l.Map.Weigh(b.Value), l.Map.Weigh(a.Value))
 	})
-	return rows
 }
 
 // number is that of a key, Others if there is none left. late: the key was among the
@@ -328,7 +328,9 @@ func (l *Line) drop(before time.Duration) {
 		n++
 	}
 	l.Dropped += n
-	l.columns = slices.Delete(l.columns, 0, n)
+	left := copy(l.columns, l.columns[n:])
+	clear(l.columns[left:])
+	l.columns = l.columns[:left]
 }
 
 // thin makes one of two neighbours in the older half.

@@ -178,3 +178,4 @@ func (n *names) FramesAt(s *value.Stack, i int, _ value.Depth, frame *value.Fram
 
 func (*names) Truncated(*value.Stack) bool { return false }
 func (*names) Lines() *value.Lines         { return nil }
+func (*names) Pool() *value.Pool           { return nil }

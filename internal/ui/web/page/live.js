@@ -19,11 +19,17 @@
 		);
 
 	// The token comes in the fragment, which no server sees. It is kept for this tab.
-	const given = new URLSearchParams(location.hash.slice(1)).get("t");
-	if (given) {
-		sessionStorage.setItem("hawk-token", given);
+	const given = () => {
+		const t = new URLSearchParams(location.hash.slice(1)).get("t") || "";
+		// The flame graph keeps a number by the same letter.
+		if (t.length < 16) return false;
+		sessionStorage.setItem("hawk-token", t);
 		history.replaceState(null, "", location.pathname);
-	}
+		return true;
+	};
+	given();
+	// The address of another run may come into the same tab, which the browser takes for the same page.
+	addEventListener("hashchange", () => given() && location.reload());
 	const token = sessionStorage.getItem("hawk-token");
 	const ask = (path, more = {}) =>
 		fetch(path, {...more, cache: "no-store", headers: token ? {Authorization: "Bearer " + token} : {}});
@@ -227,7 +233,8 @@
 				head.append(this.chooser);
 			}
 			if (["counter", "summary", "gauge", "histogram"].includes(f.kind)) {
-				const over = make("button", {textContent: "table over time"});
+				const over = make("button", {textContent: "table over time", title: "t"});
+				this.over = over;
 				over.setAttribute("aria-pressed", "false");
 				over.onclick = () => {
 					this.tabled = !this.tabled;
@@ -247,6 +254,13 @@
 			this.more = make("p", {className: "about"});
 			this.section = make("section", {className: "pane"}, head, this.picture, this.table, this.more);
 			this.section.setAttribute("aria-label", f.name);
+			this.section.addEventListener("keydown", e => {
+				const typing = /^(INPUT|SELECT)$/.test(e.target.tagName);
+				if (e.key !== "t" || typing || e.ctrlKey || e.metaKey || e.altKey || !this.over) return;
+				e.preventDefault();
+				e.stopPropagation(); // it is not meant for the flame graph
+				this.over.click();
+			});
 		}
 		take(record) {
 			if (record.of !== "total" && record.of !== "now") return;
@@ -375,6 +389,10 @@
 				all.map(b => [text(this.bound(b)), count(b[2]), bar(b[2], most)]),
 			);
 		}
+		// The buckets that anything came in, from where they begin to where they end.
+		highs() {
+			return new Map(this.past.buckets.flat().map(b => [b[0] === null ? -Infinity : b[0], b[1]]));
+		}
 		// A picture of time by bucket; a column is a look at the map, or a window that the script closed.
 		heat() {
 			const {times, buckets} = this.past;
@@ -387,7 +405,7 @@
 				choosing(canvas, x => this.timeAt(x, canvas));
 			}
 			// A row for each bucket, the smallest first, and an empty one where nothing came in between.
-			const highs = new Map(buckets.flat().map(b => [b[0] === null ? -Infinity : b[0], b[1]]));
+			const highs = this.highs();
 			const lows = [];
 			for (const low of [...highs.keys()].sort((a, b) => a - b)) {
 				const below = lows.length ? highs.get(lows.at(-1)) : null;
@@ -453,7 +471,7 @@
 			canvas.setAttribute(
 				"aria-label",
 				`Values of ${this.fact.name} over ${Math.round(last - first)} seconds, small ones below; ` +
-					`the largest from ${amount(top, this.fact.unit)}; the table below has the counts.`,
+					`the largest from ${amount(top, this.fact.unit)}; the table over time has the counts.`,
 			);
 		}
 		timeAt(px, canvas) {
@@ -536,14 +554,22 @@
 				f = this.fact;
 			if (f.kind === "histogram" || this.tabled) {
 				this.dropChart();
-				const names = ["from", "to", ...(f.kind === "histogram" ? ["count"] : ["all", ...keys.map(shown)])];
-				const body = times.map((t, i) => [
-					count(t[0], "s"),
-					count(t[1], "s"),
-					...(f.kind === "histogram"
-						? [count(this.past.buckets[i].reduce((sum, b) => sum + Number(b[2]), 0))]
-						: lines.map(l => count(l[i], f.unit))),
-				]);
+				const hist = f.kind === "histogram",
+					all = hist ? this.highs() : new Map(),
+					lows = [...all.keys()].sort((a, b) => a - b);
+				const bounds = lows.map(low => this.bound([low === -Infinity ? null : low, all.get(low)]));
+				const names = ["from", "to", ...(hist ? ["count", ...bounds] : ["all", ...keys.map(shown)])];
+				const body = times.map((t, i) => {
+					const of = new Map(hist ? this.past.buckets[i].map(b => [b[0] ?? -Infinity, Number(b[2])]) : []);
+					return [
+						count(t[0], "s"),
+						count(t[1], "s"),
+						...(hist
+							? [count([...of.values()].reduce((a, b) => a + b, 0))]
+							: lines.map(l => count(l[i], f.unit))),
+						...lows.map(low => count(of.get(low) || 0)),
+					];
+				});
 				const box = make("div", {className: "scroll", tabIndex: 0});
 				tableInto(box, names, body.reverse().slice(0, MOST_TIMES), null, true);
 				this.picture.replaceChildren(box);

@@ -1,0 +1,67 @@
+package saved
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	cost "github.com/hawktrace/hawk/internal/hawktest/bound" // bound is a function here
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// TestRoom reads stacks that have little in common, and draws them. What they take in memory is little more than what
+// the file says of them: an address for a frame, and a few numbers for a node of the tree.
+func TestRoom(t *testing.T) {
+	const stacks = 20_000
+	r := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	b.WriteString(`{"type":"script","name":"x","maps":[{"name":"@","kind":"counter","role":"result",` +
+		`"labels":["kernel_frames","comm"]}]}` + "\n" + `{"type":"map","t":1,"name":"@","rows":[`)
+	frames := 0
+	for i := range stacks {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString("[[[")
+		for k := range 10 + r.IntN(20) {
+			if frames++; k > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `["function_%d",%d,"mod"]`, r.IntN(2000), r.IntN(8))
+		}
+		fmt.Fprintf(&b, `],"c%d"],%d]`, i%10, i+1)
+	}
+	b.WriteString("]}\n")
+	text := []byte(b.String())
+	b.Reset()
+	before := cost.Heap()
+	f, err := parse(text, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := f.End()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := view.NewProfile(&run.Maps[0])
+	p.Each(func(s *view.Sample) {
+		if s.Broken() {
+			t.Errorf("%v is broken", s.Stack)
+		}
+	})
+	if n := (cost.Heap() - before) / frames; n > 64 {
+		t.Errorf("a frame takes %d bytes", n)
+	}
+	before = cost.Heap()
+	trie := view.NewTrie(p, func(f *view.FrameAt) string { return f.Name })
+	if n := len(trie.Children(0)); n != 10 {
+		t.Errorf("the root has %d children", n)
+	}
+	if n := (cost.Heap() - before) / trie.Len(); n > 64 {
+		t.Errorf("a node takes %d bytes", n)
+	}
+	runtime.KeepAlive(text)
+	runtime.KeepAlive(f)
+}
