@@ -83,17 +83,19 @@ func (c *Chosen) wants(p *plan, cells []value.Value, r *Row, line bool) bool {
 	if c.Match == nil {
 		return true
 	}
-	var text []byte
-	for k, i := range p.matched {
-		column := &p.columns[i]
-		if c.cell = column.append(c.cell[:0], cells[i], r); c.Match.Text.Match(c.cell) {
+	for _, i := range p.matched {
+		if c.cell = p.columns[i].append(c.cell[:0], cells[i], r); c.Match.Text.Match(c.cell) {
 			return true
 		}
-		if line {
-			text = column.pad(text, k, c.cell)
-		}
 	}
-	return line && c.Match.Column == "" && c.Match.Text.Match(trimBlanks(text, 0))
+	if !line || c.Match.Column != "" {
+		return false
+	}
+	columns, _ := ParseColumns(p.spec)
+	c.cell = appendLine(c.cell[:0], columns, len(columns), func(cell []byte, k int) []byte {
+		return columns[k].append(cell, cells[p.cells[k]], r)
+	})
+	return c.Match.Text.Match(c.cell)
 }
 
 // writeTable writes what is left of a table. Each of its rows counts as one. The top ones are
@@ -140,7 +142,15 @@ func (c *Chosen) plan(spec string) plan {
 	columns, _ := ParseColumns(spec) // check has
 	p := plan{below: len(columns), columns: columns}
 	var shown []string
-	add := func(i int) { shown, p.cells = append(shown, columns[i].String()), append(p.cells, i) }
+	add := func(i int) {
+		column := columns[i]
+		if c.Columns != nil { // others stand beside it
+			column.Lead, column.Tail = "", ""
+			column.Joined = column.Joined && i > 0 && len(p.cells) > 0 && p.cells[len(p.cells)-1] == i-1
+			column.Unnamed = column.Unnamed && column.Joined
+		}
+		shown, p.cells = append(shown, column.String()), append(p.cells, i)
+	}
 	for i := range columns {
 		if c.Columns == nil {
 			add(i)

@@ -20,6 +20,32 @@ type Column struct {
 	Verb   byte   // see ParseColumns; 0 for none
 	Option string // that decides whether it is shown; "" for none
 	Unless bool   // shown unless the option is set
+
+	// In text a column may stand in the one before it, behind a colon, as the port of an address does.
+	Joined  bool
+	Unnamed bool   // and the names of columns have only the one before it
+	Lead    string // an arrow in front of it, or ""
+	Tail    string // behind its text, or ""
+}
+
+// Words among columns that are none: arrows between two of them, and one that belongs to a letter.
+const (
+	arrow, longArrow = ">", "->"
+	tail             = ":>"
+)
+
+// Mark reports whether a word of a specification is no column.
+func Mark(field string) bool { return field == arrow || field == longArrow || field == tail }
+
+// ColumnCount is how many columns a specification has.
+func ColumnCount(spec string) int {
+	n := 0
+	for field := range strings.FieldsSeq(spec) {
+		if !Mark(field) {
+			n++
+		}
+	}
+	return n
 }
 
 // maxColumnWidth bounds the width of a column, in characters.
@@ -33,15 +59,28 @@ const maxColumnWidth = 1000
 // t is the wall clock of a point in time, e the seconds since tracing began; with z, 0 is
 // shown as -: it is not known. With % a percent sign follows, and what is negative is not
 // known. With q text is quoted for a shell where it has to be. A name is there twice only if an
-// option decides which of them is shown.
+// option decides which of them is shown. In text `:NAME` and `::NAME` stand in the column before
+// them; `>`, `->` and `:>` are no columns but what is shown between two, the last one without blanks.
 func ParseColumns(spec string) ([]Column, error) {
 	var out []Column
 	spec, _, _ = CutFormat(spec)
+	lead := ""
 	for field := range strings.FieldsSeq(spec) {
-		c, err := parseColumn(field)
+		switch {
+		case field == tail && len(out) > 0:
+			out[len(out)-1].Tail = arrow
+			continue
+		case field == arrow || field == longArrow:
+			lead = field
+			continue
+		}
+		name, joined := strings.CutPrefix(field, ":")
+		name, unnamed := strings.CutPrefix(name, ":")
+		c, err := parseColumn(name)
 		if err != nil {
 			return nil, err
 		}
+		c.Joined, c.Unnamed, c.Lead, lead = joined, unnamed, lead, ""
 		if slices.ContainsFunc(out, func(o Column) bool { return o.Key() == c.Key() && !c.instead(&o) }) {
 			return nil, fmt.Errorf("column %s is there twice", c.Name)
 		}
@@ -160,6 +199,14 @@ func (c *Column) Quotes() bool { return c.Verb == 'q' }
 // The option has been decided when a column is written out.
 func (c *Column) String() string {
 	s := c.Name + ":"
+	switch {
+	case c.Unnamed:
+		s = "::" + s
+	case c.Joined:
+		s = ":" + s
+	case c.Lead != "":
+		s = c.Lead + " " + s
+	}
 	if c.Align != 0 {
 		s += string(c.Align)
 	}
@@ -172,6 +219,9 @@ func (c *Column) String() string {
 	}
 	if c.Verb != 0 {
 		s += string(c.Verb)
+	}
+	if c.Tail != "" {
+		s += " " + tail
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -51,27 +52,44 @@ func (r *rows) of(spec string) (columns []Column, first bool) {
 }
 
 // appendHeader adds the names of columns, aligned like what is below them.
-// No line ends in blanks: they would wrap on a narrow terminal.
 func appendHeader(dst []byte, columns []Column) []byte {
-	start := len(dst)
-	for i := range columns {
-		dst = columns[i].pad(dst, i, []byte(columns[i].Name))
-	}
-	return append(trimBlanks(dst, start), '\n')
+	return append(appendLine(dst, columns, len(columns), func(cell []byte, i int) []byte {
+		if columns[i].Unnamed && len(cell) > 0 {
+			return cell[:len(cell)-1] // without the colon
+		}
+		return append(cell, columns[i].Name...)
+	}), '\n')
 }
 
 // appendRow adds the line of a row, and what stands below it.
 func appendRow(dst []byte, columns []Column, r *Row) []byte {
+	dst = appendLine(dst, columns, min(len(columns), len(r.Cells)), func(cell []byte, i int) []byte {
+		return columns[i].append(cell, r.Cells[i], r)
+	})
+	return r.appendBelow(append(dst, '\n'), r.below(columns))
+}
+
+// appendLine adds the first n cells of a line, in their columns; text appends one.
+// No line ends in blanks: they would wrap on a narrow terminal.
+func appendLine(dst []byte, columns []Column, n int, text func(cell []byte, i int) []byte) []byte {
 	start := len(dst)
 	var cell []byte
-	for i := range columns {
-		if i < len(r.Cells) {
-			cell = columns[i].append(cell[:0], r.Cells[i], r)
-			dst = columns[i].pad(dst, i, cell)
+	for i := 0; i < n; {
+		c := &columns[i]
+		cell = append(text(cell[:0], i), c.Tail...)
+		for i++; i < n && columns[i].Joined; i++ {
+			if bytes.IndexByte(cell, ':') >= 0 { // an address of IPv6
+				cell = append(append([]byte{'['}, cell...), ']')
+			}
+			at := len(cell)
+			// A colon stands behind something: in the line of sums nothing is known.
+			if cell = text(append(cell, ':'), i); at == 0 && len(cell) == 1 {
+				cell = cell[:0]
+			}
 		}
+		dst = c.pad(dst, len(dst) > start, cell)
 	}
-	dst = append(trimBlanks(dst, start), '\n')
-	return r.appendBelow(dst, r.below(columns))
+	return trimBlanks(dst, start)
 }
 
 // frames are the lines of a stack.
@@ -86,11 +104,14 @@ func frames(v value.Value) []string {
 	return out
 }
 
-// pad adds a cell behind those on its left.
+// pad adds a cell, behind others on its left if there are any.
 // Characters are counted, not bytes; wide ones of Asian scripts count as one.
-func (c *Column) pad(dst []byte, i int, text []byte) []byte {
-	if i > 0 {
+func (c *Column) pad(dst []byte, behind bool, text []byte) []byte {
+	if behind {
 		dst = append(dst, ' ')
+	}
+	if c.Lead != "" {
+		dst = append(append(dst, c.Lead...), ' ')
 	}
 	blanks := c.Width - utf8.RuneCount(text)
 	if c.Align == '>' {

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"time"
 
@@ -59,6 +60,52 @@ func TestRows(t *testing.T) {
 		if got := w.String(); got != c.want {
 			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
 		}
+	}
+}
+
+// TestJoined: what belongs together is one column in text, and apart everywhere else.
+func TestJoined(t *testing.T) {
+	const spec = "IP:<2 LADDR:<15 :LPORT T :> RADDR:<12 ::RPORT OLD:<3 -> NEW > X"
+	row := func(l, r string) Row {
+		return Row{Spec: spec, Cells: []value.Value{value.Int(4), value.Str(l), value.Int(22), value.Str("R"),
+			value.Str(r), value.Int(80), value.Str("a"), value.Str("b"), value.Int(1)}}
+	}
+	rows := []Item{row("10.0.0.5", "::1"), row("", "longer.example.org"), End{}}
+	const text = "IP LADDR:LPORT     T> RADDR        OLD -> NEW > X\n" +
+		"4  10.0.0.5:22     R> [::1]:80     a   -> b   > 1\n" +
+		"4  :22             R> longer.example.org:80 a   -> b   > 1\n\n\n"
+	for _, c := range []struct {
+		sink func(w *bytes.Buffer) Sink
+		want string
+	}{
+		{func(w *bytes.Buffer) Sink { return NewText(w, w, Options{}) }, text},
+		{func(w *bytes.Buffer) Sink {
+			return &Chosen{Sink: NewText(w, w, Options{}), Columns: []string{"NEW", "RPORT", "LADDR", "LPORT", "T"}}
+		}, "NEW RPORT LADDR:LPORT     T\nb   80    10.0.0.5:22     R\nb   80    :22             R\n\n\n"},
+		{func(w *bytes.Buffer) Sink { return NewCSV(w, w, Options{}) },
+			"IP,LADDR,LPORT,T,RADDR,RPORT,OLD,NEW,X\r\n4,10.0.0.5,22,R,::1,80,a,b,1\r\n" +
+				"4,,22,R,longer.example.org,80,a,b,1\r\n"},
+	} {
+		var w bytes.Buffer
+		sink := c.sink(&w)
+		for _, it := range rows {
+			sink.Write(it)
+		}
+		sink.Flush()
+		if w.String() != c.want {
+			t.Errorf("got %q\nwant %q", w.String(), c.want)
+		}
+	}
+	columns, err := ParseColumns(spec)
+	if err != nil || len(columns) != ColumnCount(spec) {
+		t.Fatalf("%d columns, %d counted: %v", len(columns), ColumnCount(spec), err)
+	}
+	again := ""
+	for i := range columns {
+		again += columns[i].String() + " "
+	}
+	if other, err := ParseColumns(again); err != nil || !slices.Equal(other, columns) {
+		t.Errorf("%q is read as %v, %v", again, other, err)
 	}
 }
 
