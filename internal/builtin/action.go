@@ -83,10 +83,10 @@ func sendsSignal(name, doc, example string, helper asm.BuiltinFunc, need *machin
 			}
 			// The kernel accepts 0 and sends nothing. As an unsigned number n-1 is below 64 for 1
 			// to 64 alone.
-			r := g.Choose(b.Arith(ir.ULt, b.Add(n, -1), Number(g, lastSignal)),
+			r := g.Choose(b.ULt(b.Add(n, -1), lastSignal),
 				func() *ir.Value { return Helper(g, helper, n) },
 				func() *ir.Value { return Number(g, -int64(unix.EINVAL)) })
-			g.When(b.Arith(ir.Ne, r, Number(g, 0)), true, func() {
+			g.Rarely(b.Ne(r, 0), func() {
 				g.Failed(c.Expr, object.HelperFailed, "send_"+name, r)
 			})
 			return nil
@@ -140,7 +140,7 @@ var _ = Define(Func{
 			src, size = b.Add(src, 4), t.Cap
 		}
 		r := Helper(g, asm.FnProbeWriteUser, g.Scalar(c.Args[0]), src, Clamp(g, g.Scalar(c.Args[2]), size))
-		return b.Arith(ir.Eq, r, Number(g, 0))
+		return b.Eq(r, 0)
 	},
 })
 
@@ -162,7 +162,7 @@ var _ = Define(Func{
 		b := g.B()
 		// As exit(): status, record, end, so that the message is there whatever happens to the ring
 		// buffer.
-		g.When(b.Arith(ir.Eq, g.Scalar(c.Args[0]), Number(g, 0)), true, func() {
+		g.Rarely(b.Eq(g.Scalar(c.Args[0]), 0), func() {
 			b.Store(b.Data(object.DataStatus), 0, 8, Number(g, 1))
 			g.Event(c, &object.Event{Map: -1}, c.Args[1:])
 			b.Store(b.Data(object.DataExited), 0, 8, Number(g, 1))

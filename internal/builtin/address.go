@@ -86,9 +86,9 @@ var _ = Define(Func{
 		read := func(cpu *ir.Value) *ir.Value {
 			p := g.Temp("offset", 8, 8)
 			b.Store(p, 0, 8, Number(g, 0))
-			at := b.Arith(ir.Add, symbolAddress(g, perCPUTable, offsets), b.Arith(ir.Shl, cpu, Number(g, 3)))
+			at := b.Arith(ir.Add, symbolAddress(g, perCPUTable, offsets), b.Shl(cpu, 3))
 			g.ReadMem(c.Expr, types.Kernel, p, 0, Number(g, 8), at)
-			return b.Arith(ir.Add, b.Load(p, 0, 8, false), symbolAddress(g, name, addr))
+			return b.Arith(ir.Add, b.U64(p, 0), symbolAddress(g, name, addr))
 		}
 		if len(c.Args) < 2 {
 			return read(Helper(g, asm.FnGetSmpProcessorId))
@@ -170,7 +170,7 @@ var _ = Define(Func{
 		g.B().Zero(work, 0, t.Cap) // the kernel insists
 		size := Number(g, int64(t.Cap))
 		n := Helper(g, asm.FnDPath, g.Address(c.Args[0]), work, size)
-		g.Choose(g.B().Arith(ir.SLt, n, Number(g, 0)),
+		g.Choose(g.B().SLt(n, 0),
 			func() *ir.Value {
 				g.Failed(c.Expr, object.HelperFailed, "d_path", n)
 				return n

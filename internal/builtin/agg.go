@@ -37,7 +37,7 @@ func integer(t *types.Agg, n int64) value.Value {
 // addCell is acc.word += cell.word.
 func addCell(g Gen, acc, from *ir.Value, word int) {
 	b := g.B()
-	sum := b.Arith(ir.Add, b.Load(acc, 8*word, 8, false), b.Load(from, 8*word, 8, false))
+	sum := b.Arith(ir.Add, b.U64(acc, 8*word), b.U64(from, 8*word))
 	b.Store(acc, 8*word, 8, sum)
 }
 
@@ -52,7 +52,7 @@ func sumWords(words int) func(g Gen, t *types.Agg, acc, from *ir.Value) {
 }
 
 // readWord is the first word of a cell.
-func readWord(g Gen, _ *types.Agg, acc *ir.Value) *ir.Value { return g.B().Load(acc, 0, 8, false) }
+func readWord(g Gen, _ *types.Agg, acc *ir.Value) *ir.Value { return g.B().U64(acc, 0) }
 
 // foldWords adds a cell to another word by word.
 // User space does by it what Accumulate does in the kernel.
@@ -124,10 +124,10 @@ func extreme(name, doc, example string, lower bool) {
 			b.Store(p, 0, 8, x)
 			b.Store(p, 8, 8, Number(g, 1))
 		}
-		set := b.Load(p, 8, 8, false)
-		old := b.Load(p, 0, 8, false)
-		wanted := b.Arith(ir.Or, b.Arith(ir.Eq, set, Number(g, 0)), less(g, t, x, old))
-		g.When(wanted, false, store)
+		set := b.U64(p, 8)
+		old := b.U64(p, 0)
+		wanted := b.Arith(ir.Or, b.Eq(set, 0), less(g, t, x, old))
+		g.When(wanted, store)
 	}
 	defineAgg(Agg{
 		Name: name, Shows: view.Gauge, Params: number, Min: 1, Castable: true, CellBytes: twoWords, Doc: doc,
@@ -135,7 +135,7 @@ func extreme(name, doc, example string, lower bool) {
 		Update:  keep,
 		Accumulate: func(g Gen, t *types.Agg, acc, from *ir.Value) {
 			b := g.B()
-			g.When(b.Load(from, 8, 8, false), false, func() { keep(g, t, acc, b.Load(from, 0, 8, false)) })
+			g.When(b.U64(from, 8), func() { keep(g, t, acc, b.U64(from, 0)) })
 		},
 		Read: readWord,
 		// A cell that was never set adds nothing.
@@ -179,7 +179,7 @@ var _ = defineAgg(Agg{
 	Read: func(g Gen, t *types.Agg, acc *ir.Value) *ir.Value {
 		b := g.B()
 		// A cell that nothing was added to averages 0.
-		total, count := b.Load(acc, 0, 8, false), b.Load(acc, 8, 8, false)
+		total, count := b.U64(acc, 0), b.U64(acc, 8)
 		return g.Choose(count, func() *ir.Value {
 			if t.Signed {
 				return b.Arith(ir.SDiv, total, count)
@@ -219,9 +219,9 @@ func log2(g Gen, v *ir.Value) *ir.Value {
 	out := Number(g, 0)
 	for _, k := range []int64{5, 4, 3, 2, 1, 0} {
 		s := int64(1) << k
-		r := b.Arith(ir.LShr, v, Number(g, s))
-		r = b.Arith(ir.LShr, b.Emit(ir.Neg, ir.I64, r), Number(g, 63))
-		r = b.Arith(ir.Shl, r, Number(g, k))
+		r := b.LShr(v, s)
+		r = b.LShr(b.Emit(ir.Neg, ir.I64, r), 63)
+		r = b.Shl(r, k)
 		out = b.Arith(ir.Add, out, r)
 		v = b.Arith(ir.LShr, v, r)
 	}
@@ -233,22 +233,22 @@ func log2(g Gen, v *ir.Value) *ir.Value {
 func histBucket(g Gen, t *types.Agg, n *ir.Value) *ir.Value {
 	b, bits := g.B(), t.Params[0]
 	positive := func() *ir.Value {
-		return g.Choose(b.Arith(ir.ULt, n, Number(g, 1<<bits)),
+		return g.Choose(b.ULt(n, 1<<bits),
 			func() *ir.Value { return b.Add(n, 1) },
 			func() *ir.Value {
 				p := b.Arith(ir.Sub, log2(g, n), Number(g, bits))
 				if bits == 0 {
 					return b.Add(p, 2)
 				}
-				major := b.Arith(ir.Shl, b.Add(p, 1), Number(g, bits))
-				minor := b.Arith(ir.And, b.Arith(ir.LShr, n, p), Number(g, 1<<bits-1))
+				major := b.Shl(b.Add(p, 1), bits)
+				minor := b.And(b.Arith(ir.LShr, n, p), 1<<bits-1)
 				return b.Add(b.Arith(ir.Add, major, minor), 1)
 			})
 	}
 	if !t.Signed {
 		return positive()
 	}
-	return g.Choose(b.Arith(ir.SLt, n, Number(g, 0)), func() *ir.Value { return Number(g, 0) }, positive)
+	return g.Choose(b.SLt(n, 0), func() *ir.Value { return Number(g, 0) }, positive)
 }
 
 // histogramBytes is the size of a cell of n buckets.
@@ -269,14 +269,12 @@ func enter(g Gen, t *types.Agg, p, bucket, x *ir.Value, n int) {
 	}
 }
 
-// bump adds one to a bucket. The bound is a fact that the verifier cannot derive for itself, so it
-// is tested. Without the test the verifier would have to know that log2 is at most 63.
+// bump adds one to a bucket. The bound is a fact that the verifier cannot derive for itself: it would
+// have to know that log2 is at most 63.
 func bump(g Gen, p, bucket *ir.Value, n int) {
 	b := g.B()
-	g.When(b.Arith(ir.ULt, bucket, Number(g, int64(n))), false, func() {
-		at := b.Arith(ir.Add, p, b.Arith(ir.Shl, bucket, Number(g, 3)))
-		b.AtomicAdd(at, 0, 8, Number(g, 1))
-	})
+	at := b.Arith(ir.Add, p, b.Shl(b.UMin(bucket, int64(n-1)), 3))
+	b.AtomicAdd(at, 0, 8, Number(g, 1))
 }
 
 var _ = defineAgg(Agg{

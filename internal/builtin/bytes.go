@@ -38,7 +38,7 @@ func copyText(g Gen, c *Call, i int, p *ir.Value) *ir.Value {
 	}
 	// An error is far above the limit once the NUL is taken off.
 	size = b.Add(size, -1)
-	return g.Choose(b.Arith(ir.ULt, size, Number(g, int64(n))),
+	return g.Choose(b.ULt(size, int64(n)),
 		func() *ir.Value { return size },
 		func() *ir.Value { return Number(g, 0) })
 }

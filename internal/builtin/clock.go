@@ -49,7 +49,7 @@ var _ = Define(Func{
 			return Helper(g, asm.FnKtimeGetTaiNs)
 		case clock != "boot":
 			// The offset is measured once, by user space, before tracing begins.
-			off := g.B().Load(g.B().Data(object.DataTAI), 0, 8, false)
+			off := g.B().U64(g.B().Data(object.DataTAI), 0)
 			return g.B().Arith(ir.Add, Helper(g, asm.FnKtimeGetBootNs), off)
 		}
 		return Helper(g, asm.FnKtimeGetBootNs)
@@ -62,7 +62,7 @@ var _ = Define(Func{
 	Example: `interval:s:1 { printf("%d s\n", elapsed / 1000000000); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		// User space writes the moment before it attaches anything.
-		start := g.B().Load(g.B().Data(object.DataStart), 0, 8, false)
+		start := g.B().U64(g.B().Data(object.DataStart), 0)
 		return g.B().Arith(ir.Sub, Helper(g, asm.FnKtimeGetBootNs), start)
 	},
 })

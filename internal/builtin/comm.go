@@ -69,13 +69,13 @@ func lookUpComm(g Gen, c *Call, out *ir.Value) *ir.Value {
 	// end: the verifier refuses the program else. So the name is read in between, and nothing that
 	// may leave the program.
 	task := b.Kfunc(find, taskFromPID, ir.Ptr, pid)
-	missing := b.Arith(ir.Eq, task, Number(g, 0))
+	missing := b.Eq(task, 0)
 	found, none, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	none.Cold = true
 	b.If(missing, none, found)
 	b.Begin(found)
 	name := probe.Member(b, task, field)
-	w0, w1 := clearTail(g, b.Load(name, 0, 8, false), b.Load(name, 8, 8, false))
+	w0, w1 := clearTail(g, b.U64(name, 0), b.U64(name, 8))
 	b.Kfunc(release, taskRelease, ir.Nothing, task)
 	storeWord(g, out, 0, w0)
 	storeWord(g, out, 8, w1)

@@ -80,9 +80,9 @@ var stackArgFunc = &Func{
 		b := g.B()
 		p := g.Temp("argument", 8, 8)
 		b.Store(p, 0, 8, Number(g, 0))
-		sp := b.Load(g.Context().Group.Mech().Regs(g.Context()), c.Machine.Arch().SP, 8, false)
+		sp := b.U64(g.Context().Group.Mech().Regs(g.Context()), c.Machine.Arch().SP)
 		g.ReadMem(c.Expr, c.Kind.Space, p, 0, Number(g, 8), b.Add(sp, int64(stackOffset(c))))
-		return b.Load(p, 0, 8, false)
+		return b.U64(p, 0)
 	},
 }
 
@@ -219,8 +219,8 @@ func entryOfPoint(g Gen, n, size int, fill func(entry []byte, point int)) *ir.Va
 		fill(table[i*size:(i+1)*size], i)
 	}
 	at := g.Table(table)
-	number := b.Arith(ir.And, g.Context().Index(), Number(g, int64(all-1)))
-	return b.Arith(ir.Add, b.Data(at), b.Arith(ir.Mul, number, Number(g, int64(size))))
+	number := b.And(g.Context().Index(), int64(all-1))
+	return b.Arith(ir.Add, b.Data(at), b.Mul(number, int64(size)))
 }
 
 // StoreBytes writes text and pads it with zeroes to n bytes, a word at a time.

@@ -95,8 +95,9 @@ type Gen interface {
 	Len(at syntax.Node, m string) *ir.Value
 	// Choose yields then() if cond is not zero, els() otherwise.
 	Choose(cond *ir.Value, then, els func() *ir.Value) *ir.Value
-	// When runs then if cond is not zero; cold says that it rarely is.
-	When(cond *ir.Value, cold bool, then func())
+	// When runs then if cond is not zero. So does Rarely, for what is seldom the case.
+	When(cond *ir.Value, then func())
+	Rarely(cond *ir.Value, then func())
 	// Search is a loop that ends at the first i from 0 to n-1 for which test is
 	// not zero, and yields it, or -1; n is at most most. Of values from outside, test may use
 	// vals, as it is given them.
@@ -205,7 +206,7 @@ func low32(g Gen, v *ir.Value) *ir.Value { return g.B().Ext(v, 4, false) }
 
 // high32 is the process of a pid_tgid, and the group of a uid_gid.
 func high32(g Gen, v *ir.Value) *ir.Value {
-	return g.B().Arith(ir.LShr, v, Number(g, 32))
+	return g.B().LShr(v, 32)
 }
 
 // Place returns dst, or new memory for a result of type t.

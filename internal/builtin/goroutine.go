@@ -32,8 +32,8 @@ var _ = Define(Func{
 		b.Store(p, 0, 8, Number(g, 0))
 		// Go's own calling convention keeps the running goroutine's descriptor in a register (R14
 		// on amd64, R28 on arm64); the number is a field whose offset debug information has.
-		descriptor := b.Load(ctx.Group.Mech().Regs(ctx), c.Machine.Arch().GoG, 8, false)
+		descriptor := b.U64(ctx.Group.Mech().Regs(ctx), c.Machine.Arch().GoG)
 		g.ReadMem(c.Expr, types.User, p, 0, Number(g, 8), b.Add(descriptor, int64(offset)))
-		return b.Load(p, 0, 8, false)
+		return b.U64(p, 0)
 	},
 })

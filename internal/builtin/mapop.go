@@ -127,8 +127,8 @@ func stackLen(g Gen, c *Call, t *types.Stack) *ir.Value {
 		// It yields bytes, or a negative error, which as an unsigned number is larger than any
 		// stack.
 		r := Helper(g, asm.FnGetStack, g.Context().Ctx, p, Number(g, int64(n)), stackFlags(g, t.User))
-		return g.Choose(b.Arith(ir.ULe, r, Number(g, int64(n))),
-			func() *ir.Value { return b.Arith(ir.LShr, r, Number(g, 3)) },
+		return g.Choose(b.ULe(r, int64(n)),
+			func() *ir.Value { return b.LShr(r, 3) },
 			func() *ir.Value { return Number(g, 0) })
 	}
 	if !t.User || !g.Unwinds() {
@@ -136,7 +136,7 @@ func stackLen(g Gen, c *Call, t *types.Stack) *ir.Value {
 	}
 	pid := high32(g, pidTgid(g, c, false))
 	number, count, _ := g.Unwind(c.Expr, pid, p, t.Limit, func() { askForTables(g, c, pid) })
-	return g.Choose(g.B().Arith(ir.Ne, number, Number(g, 0)), func() *ir.Value { return count }, byPointers)
+	return g.Choose(g.B().Ne(number, 0), func() *ir.Value { return count }, byPointers)
 }
 
 // MapArg is the name of the map that argument 0 names, with or without a key.

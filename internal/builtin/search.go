@@ -27,12 +27,8 @@ func searched(g Gen, n int) *ir.Value {
 // byteAt is the byte of p at i, which is known to be below limit but not to the
 // verifier.
 func byteAt(g Gen, p, i *ir.Value, limit int) *ir.Value {
-	b := g.B()
 	// The verifier wants to see the bound where the byte is loaded.
-	i = g.Choose(b.Arith(ir.ULt, i, Number(g, int64(limit))), func() *ir.Value {
-		return i
-	}, func() *ir.Value { return Number(g, 0) })
-	return b.Arith(ir.Add, p, i)
+	return g.B().Arith(ir.Add, p, g.B().UMin(i, int64(limit-1)))
 }
 
 // checkNeedle refuses what needs to compare a string of unknown length at every place of another one:
@@ -68,14 +64,14 @@ func index(g Gen, c *Call) *ir.Value {
 			p := byteAt(g, vals[0], i, limit)
 			var differ *ir.Value
 			for j := range len(lit) {
-				d := b.Arith(ir.Xor, b.Load(p, j, 1, false), Number(g, int64(lit[j])))
+				d := b.Xor(b.U8(p, j), int64(lit[j]))
 				if differ == nil {
 					differ = d
 				} else {
 					differ = b.Arith(ir.Or, differ, d)
 				}
 			}
-			return b.Arith(ir.Eq, differ, Number(g, 0))
+			return b.Eq(differ, 0)
 		})
 	}
 	most := textBytes(c, 1)
@@ -87,17 +83,17 @@ func index(g Gen, c *Call) *ir.Value {
 		inner := []*ir.Value{vals[0], vals[1], i}
 		differ := g.Search(c.Expr, vals[2], most, inner, func(j *ir.Value, vals []*ir.Value) *ir.Value {
 			b := g.B()
-			x := b.Load(byteAt(g, vals[0], b.Arith(ir.Add, vals[2], j), limit), 0, 1, false)
-			y := b.Load(byteAt(g, vals[1], j, most), 0, 1, false)
+			x := b.U8(byteAt(g, vals[0], b.Arith(ir.Add, vals[2], j), limit), 0)
+			y := b.U8(byteAt(g, vals[1], j, most), 0)
 			return b.Arith(ir.Ne, x, y)
 		})
-		return g.B().Arith(ir.SLt, differ, Number(g, 0))
+		return g.B().SLt(differ, 0)
 	})
 }
 
 // atLeastZero is n, or 0 if it is negative.
 func atLeastZero(g Gen, n *ir.Value) *ir.Value {
-	return g.Choose(g.B().Arith(ir.SLt, n, Number(g, 0)), func() *ir.Value {
+	return g.Choose(g.B().SLt(n, 0), func() *ir.Value {
 		return Number(g, 0)
 	}, func() *ir.Value { return n })
 }
@@ -203,10 +199,10 @@ var _ = Define(Func{
 		}
 		differ := g.Search(c.Expr, n, limit, vals, func(i *ir.Value, vals []*ir.Value) *ir.Value {
 			b := g.B()
-			x := b.Load(byteAt(g, vals[0], i, limit), 0, 1, false)
-			return b.Arith(ir.Ne, x, b.Load(byteAt(g, vals[1], i, limit), 0, 1, false))
+			x := b.U8(byteAt(g, vals[0], i, limit), 0)
+			return b.Arith(ir.Ne, x, b.U8(byteAt(g, vals[1], i, limit), 0))
 		})
-		return g.Choose(b.Arith(ir.ULt, differ, Number(g, int64(limit))),
+		return g.Choose(b.ULt(differ, int64(limit)),
 			func() *ir.Value {
 				x, y := b.Arith(ir.Add, vals[0], differ), b.Arith(ir.Add, vals[1], differ)
 				return b.Arith(ir.Sub, b.Load(x, 0, 1, true), b.Load(y, 0, 1, true))

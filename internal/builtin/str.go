@@ -213,14 +213,8 @@ func readLength(g Gen, c *Call) *ir.Value {
 	return Number(g, int64(read))
 }
 
-// Clamp bounds a run-time length to 0…limit in a way the verifier follows. A minimum computed by
-// arithmetic would lose the bound: the verifier learns from branches.
-func Clamp(g Gen, n *ir.Value, limit int) *ir.Value {
-	b := g.B()
-	return g.Choose(b.Arith(ir.ULe, n, Number(g, int64(limit))),
-		func() *ir.Value { return n },
-		func() *ir.Value { return Number(g, int64(limit)) })
-}
+// Clamp bounds a run-time length to 0…limit in a way the verifier follows.
+func Clamp(g Gen, n *ir.Value, limit int) *ir.Value { return g.B().UMin(n, int64(limit)) }
 
 var _ = Define(Func{
 	Name: "buf", LabelOf: FirstArg, Min: 1, Params: []Param{{"data", AnyValue}, {"length", Integer}},
@@ -352,13 +346,13 @@ func CompareBytes(g Gen, a, s *ir.Value, n int, stop bool) *ir.Value {
 			}
 			off += w
 		}
-		b.Store(out, 0, 8, b.Arith(ir.Ne, acc, Number(g, 0)))
+		b.Store(out, 0, 8, b.Ne(acc, 0))
 		if off < n {
-			g.When(b.Arith(ir.Eq, acc, Number(g, 0)), false, func() { group(off) })
+			g.When(b.Eq(acc, 0), func() { group(off) })
 		}
 	}
 	group(0)
-	return b.Load(out, 0, 8, false)
+	return b.U64(out, 0)
 }
 
 // width is the widest load or store that n bytes allow.
@@ -382,17 +376,17 @@ func compareStrings(g Gen, a, s *ir.Value, n int) *ir.Value {
 	b.Store(out, 0, 8, Number(g, 0))
 	done := b.NewBlock()
 	for i := range n {
-		x, y := b.Load(a, i, 1, false), b.Load(s, i, 1, false)
+		x, y := b.U8(a, i), b.U8(s, i)
 		same, differ, more := b.NewBlock(), b.NewBlock(), b.NewBlock()
 		b.If(b.Arith(ir.Eq, x, y), same, differ)
 		b.Begin(differ)
 		b.Store(out, 0, 8, Number(g, 1))
 		b.Jump(done)
 		b.Begin(same)
-		b.If(b.Arith(ir.Eq, x, Number(g, 0)), done, more)
+		b.If(b.Eq(x, 0), done, more)
 		b.Begin(more)
 	}
 	b.Jump(done)
 	b.Begin(done)
-	return b.Load(out, 0, 8, false)
+	return b.U64(out, 0)
 }

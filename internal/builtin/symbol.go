@@ -164,7 +164,6 @@ var unwinding = []*machine.Feature{machine.BPFLoop, machine.TaskPtRegs, machine.
 // documentation. The frames go to a map of the kernel and the value is their
 // number there, which as a map key is far cheaper than the frames.
 func stack(f Func, user bool) {
-	name := f.Name
 	f.Bare, f.Uses, f.Words = true, probe.Uses{Stack: true, Kernel: !user}, stackWords
 	f.Params = []Param{{"mode", WordOrIntLit}, {"limit", IntBehindWord}}
 	f.Yields = "kstack"
@@ -177,98 +176,103 @@ func stack(f Func, user bool) {
 			return nil
 		}
 	}
-	f.Check = func(c *Call) types.Type {
-		// The mode is part of the type, not of the value: it only says how frames are written.
-		t := &types.Stack{User: user, Limit: maxFrames, Mode: stackMode(c.Config.StackMode)}
-		if len(f.Needs) > 0 && c.Opts.NoFeature["unwind"] {
-			c.Errorf(c.Expr, "unsupported", "%s is without unwinding tables for --no-feature unwind",
-				name).Hint("use ustack")
-		}
-		for i := range c.Args {
-			if w := c.Words[i]; w != "" {
-				if i > 0 {
-					c.Errorf(c.Args[i], "bad-argument", "%s(): the mode comes before the limit", name)
-				}
-				t.Mode = stackMode(w)
-				continue
-			}
-			if i > 0 && c.Words[0] == "" {
-				c.Errorf(c.Args[0], "bad-argument", "%s(): the first of two arguments is the mode", name)
-			}
-			n, ok := c.Int(i)
-			if !ok || c.Consts[i].Neg {
-				c.Errorf(c.Args[i], "literal-required", "%s(): the limit must be a positive literal", name)
-				continue
-			}
-			if n > mostFrames {
-				c.Errorf(c.Args[i], "bad-argument", "%s([int limit]): limit shouldn't exceed %d, %d given",
-					name, mostFrames, n)
-			}
-			t.Limit = int(min(n, mostFrames))
-		}
-		if t.Mode == types.StackBuildID && !user {
-			if len(c.Args) > 0 {
-				c.Errorf(c.Expr, "bad-argument", "%s(): 'build_id' stack mode can only be used for ustack", name)
-			} else {
-				c.Warnf(c.Expr, "stack-mode", "'build_id' stack mode can only be used for ustack, falling back to "+
-					"'raw' stack mode for %s", name)
-			}
-			t.Mode = types.StackRaw
-		}
-		return t
-	}
-	f.Lower = func(g Gen, c *Call, dst *ir.Value) *ir.Value {
-		t := c.Result.(*types.Stack)
-		b := g.B()
-		p := Place(g, t, dst)
-		id := g.Temp("stack", 8, 8)
-		b.Store(id, 0, 8, Number(g, -1))
-		var pid *ir.Value
-		if user {
-			pid = high32(g, pidTgid(g, c, false))
-		}
-		// A stack map for more than kernel.perf_event_max_stack cannot be made (stack_map_alloc in
-		// kernel/bpf/stackmap.c).
-		depth := min(t.Limit, g.Context().O.Machine.MaxStack())
-		byPointers := func() {
-			flags := stackFlags(g, user)
-			got := Helper(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(depth)), flags)
-			b.Store(id, 0, 8, got)
-			// The kernel's map has one place for each hash; another stack with the same one is
-			// refused with EEXIST, or would replace the first, which keys of maps refer to.
-			g.When(b.Arith(ir.Eq, got, Number(g, -eexist)), true, func() { spillStack(g, t, depth, flags, id) })
-		}
-		if t.Limit > 0 {
-			if user && g.Unwinds() {
-				doubt := unwindStack(g, c, t, pid, id)
-				g.When(b.Arith(ir.Eq, b.Load(id, 0, 8, false), Number(g, -1)), false, func() {
-					byPointers()
-					if t.Limit > 1 { // else it is where the thread is, and nobody's caller
-						b := g.B()
-						b.Store(id, 0, 8, b.Arith(ir.Or, b.Load(id, 0, 8, false), doubt)) // which errors have set
-					}
-				})
-			} else {
-				byPointers()
-			}
-			// A kernel thread has no user stack, and a program interrupted in
-			// user code no kernel stack: EFAULT is no failure.
-			now := b.Load(id, 0, 8, false)
-			g.When(b.Arith(ir.SLt, now, Number(g, 0)), true, func() {
-				g.When(b.Arith(ir.Ne, now, Number(g, -efault)), true, func() {
-					g.Failed(c.Expr, object.StackFailed, name, now)
-				})
-			})
-		}
-		b.Store(p, 0, 8, b.Load(id, 0, 8, false))
-		if user {
-			b.Store(p, 8, 8, pid)
-		} else {
-			b.Store(p, 8, 8, Number(g, 0))
-		}
-		return p
-	}
+	f.Check = func(c *Call) types.Type { return stackType(c, user) }
+	f.Lower = func(g Gen, c *Call, dst *ir.Value) *ir.Value { return takeStack(g, c, dst, user) }
 	Define(f)
+}
+
+// stackType types a stack. The mode is part of it, not of the value: it only says how frames are written.
+func stackType(c *Call, user bool) types.Type {
+	t := &types.Stack{User: user, Limit: maxFrames, Mode: stackMode(c.Config.StackMode)}
+	if len(c.Func.Needs) > 0 && c.Opts.NoFeature["unwind"] {
+		c.Errorf(c.Expr, "unsupported", "%s is without unwinding tables for --no-feature unwind",
+			c.Func.Name).Hint("use ustack")
+	}
+	for i := range c.Args {
+		if w := c.Words[i]; w != "" {
+			if i > 0 {
+				c.Errorf(c.Args[i], "bad-argument", "%s(): the mode comes before the limit", c.Func.Name)
+			}
+			t.Mode = stackMode(w)
+			continue
+		}
+		if i > 0 && c.Words[0] == "" {
+			c.Errorf(c.Args[0], "bad-argument", "%s(): the first of two arguments is the mode", c.Func.Name)
+		}
+		n, ok := c.Int(i)
+		if !ok || c.Consts[i].Neg {
+			c.Errorf(c.Args[i], "literal-required", "%s(): the limit must be a positive literal", c.Func.Name)
+			continue
+		}
+		if n > mostFrames {
+			c.Errorf(c.Args[i], "bad-argument", "%s([int limit]): limit shouldn't exceed %d, %d given",
+				c.Func.Name, mostFrames, n)
+		}
+		t.Limit = int(min(n, mostFrames))
+	}
+	if t.Mode == types.StackBuildID && !user {
+		if len(c.Args) > 0 {
+			c.Errorf(c.Expr, "bad-argument", "%s(): 'build_id' stack mode can only be used for ustack", c.Func.Name)
+		} else {
+			c.Warnf(c.Expr, "stack-mode", "'build_id' stack mode can only be used for ustack, falling back to "+
+				"'raw' stack mode for %s", c.Func.Name)
+		}
+		t.Mode = types.StackRaw
+	}
+	return t
+}
+
+// takeStack takes the stack of where the program runs, by tables or by frame pointers.
+func takeStack(g Gen, c *Call, dst *ir.Value, user bool) *ir.Value {
+	t := c.Result.(*types.Stack)
+	b := g.B()
+	p := Place(g, t, dst)
+	id := g.Temp("stack", 8, 8)
+	b.Store(id, 0, 8, Number(g, -1))
+	var pid *ir.Value
+	if user {
+		pid = high32(g, pidTgid(g, c, false))
+	}
+	// A stack map for more than kernel.perf_event_max_stack cannot be made (stack_map_alloc in
+	// kernel/bpf/stackmap.c).
+	depth := min(t.Limit, g.Context().O.Machine.MaxStack())
+	byPointers := func() {
+		flags := stackFlags(g, user)
+		got := Helper(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(depth)), flags)
+		b.Store(id, 0, 8, got)
+		// The kernel's map has one place for each hash; another stack with the same one is
+		// refused with EEXIST, or would replace the first, which keys of maps refer to.
+		g.Rarely(b.Eq(got, -eexist), func() { spillStack(g, t, depth, flags, id) })
+	}
+	if t.Limit > 0 {
+		if user && g.Unwinds() {
+			doubt := unwindStack(g, c, t, pid, id)
+			g.When(b.Eq(b.U64(id, 0), -1), func() {
+				byPointers()
+				if t.Limit > 1 { // else it is where the thread is, and nobody's caller
+					b := g.B()
+					b.Store(id, 0, 8, b.Arith(ir.Or, b.U64(id, 0), doubt)) // which errors have set
+				}
+			})
+		} else {
+			byPointers()
+		}
+		// A kernel thread has no user stack, and a program interrupted in
+		// user code no kernel stack: EFAULT is no failure.
+		now := b.U64(id, 0)
+		g.Rarely(b.SLt(now, 0), func() {
+			g.Rarely(b.Ne(now, -efault), func() {
+				g.Failed(c.Expr, object.StackFailed, c.Func.Name, now)
+			})
+		})
+	}
+	b.Store(p, 0, 8, b.U64(id, 0))
+	if user {
+		b.Store(p, 8, 8, pid)
+	} else {
+		b.Store(p, 8, 8, Number(g, 0))
+	}
+	return p
 }
 
 // All three have one implementation, which frames of which space are asked for tells apart.
@@ -320,9 +324,9 @@ func spillStack(g Gen, t *types.Stack, depth int, flags, id *ir.Value) {
 	b.Zero(frames, 0, 8*t.Limit)
 	got := Helper(g, asm.FnGetStack, g.Context().Ctx, frames, Number(g, int64(8*depth)), flags)
 	b.Store(id, 0, 8, got)
-	g.When(b.Arith(ir.SLt, Number(g, 0), got), false, func() {
+	g.When(b.Arith(ir.SLt, Number(g, 0), got), func() {
 		h := numberOf(g, frames, depth)
-		h = b.Arith(ir.Or, b.Arith(ir.LShr, h, Number(g, 2)), Number(g, 1<<61))
+		h = b.Or(b.LShr(h, 2), 1<<61)
 		keepStack(g, t, h, frames, id)
 	})
 }
@@ -334,12 +338,12 @@ func numberOf(g Gen, frames *ir.Value, n int) *ir.Value {
 	b := g.B()
 	mix := func(h, frame *ir.Value) *ir.Value {
 		h = b.Arith(ir.Xor, h, frame)
-		h = b.Arith(ir.Mul, h, Number(g, -0x61c8864680b583eb)) // 2^64 divided by the golden ratio
-		return b.Arith(ir.Xor, h, b.Arith(ir.LShr, h, Number(g, 32)))
+		h = b.Mul(h, -0x61c8864680b583eb) // 2^64 divided by the golden ratio
+		return b.Arith(ir.Xor, h, b.LShr(h, 32))
 	}
 	h := Number(g, 0)
 	for i := range n % step {
-		h = mix(h, b.Load(frames, 8*i, 8, false))
+		h = mix(h, b.U64(frames, 8*i))
 	}
 	if n < step {
 		return h
@@ -350,17 +354,17 @@ func numberOf(g Gen, frames *ir.Value, n int) *ir.Value {
 	round, done := b.NewBlock(), b.NewBlock()
 	b.Jump(round)
 	b.Begin(round)
-	h, off := b.Load(sum, 0, 8, false), b.Load(at, 0, 8, false)
+	h, off := b.U64(sum, 0), b.U64(at, 0)
 	part := b.Arith(ir.Add, frames, off)
 	for i := range step {
-		h = mix(h, b.Load(part, 8*i, 8, false))
+		h = mix(h, b.U64(part, 8*i))
 	}
 	off = b.Add(off, 8*step)
 	b.Store(sum, 0, 8, h)
 	b.Store(at, 0, 8, off)
-	b.If(b.Arith(ir.ULt, off, Number(g, int64(8*n))), round, done)
+	b.If(b.ULt(off, int64(8*n)), round, done)
 	b.Begin(done)
-	return b.Load(sum, 0, 8, false)
+	return b.U64(sum, 0)
 }
 
 // keepStack puts the frames of a stack into the spill map by a number made of
@@ -371,9 +375,9 @@ func keepStack(g Gen, t *types.Stack, number, frames, id *ir.Value) {
 	b.Store(key, 0, 8, number)
 	b.Store(id, 0, 8, number)
 	there := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(g.SpillMap(t.Limit)), key)
-	g.When(b.Arith(ir.Eq, there, Number(g, 0)), true, func() {
+	g.Rarely(b.Eq(there, 0), func() {
 		failed := Helper(g, asm.FnMapUpdateElem, b.MapPtr(g.SpillMap(t.Limit)), key, frames, Number(g, 0))
-		g.When(b.Arith(ir.Ne, failed, Number(g, 0)), true, func() { b.Store(id, 0, 8, failed) })
+		g.Rarely(b.Ne(failed, 0), func() { b.Store(id, 0, 8, failed) })
 	})
 }
 
@@ -386,7 +390,7 @@ func unwindStack(g Gen, c *Call, t *types.Stack, pid, id *ir.Value) (doubt *ir.V
 	n := 8 * t.Limit
 	frames := g.Temp("frames", n, 8)
 	number, _, doubt := g.Unwind(c.Expr, pid, frames, t.Limit, func() { askForTables(g, c, pid) })
-	g.When(b.Arith(ir.Ne, number, Number(g, 0)), false, func() { keepStack(g, t, number, frames, id) })
+	g.When(b.Ne(number, 0), func() { keepStack(g, t, number, frames, id) })
 	return doubt
 }
 
@@ -432,6 +436,6 @@ var _ = Define(Func{
 		name, _ := c.Str(0)
 		// Check has reported a name that is none.
 		r, _ := c.Machine.Arch().Reg(name)
-		return g.B().Load(g.Context().Group.Mech().Regs(g.Context()), r.Offset, 8, false)
+		return g.B().U64(g.Context().Group.Mech().Regs(g.Context()), r.Offset)
 	},
 })

@@ -78,22 +78,21 @@ func naming(name, label, doc, example string, table func(c *Call) *nameTable) {
 			p := Place(g, c.Result, dst)
 			n := g.Scalar(c.Args[0])
 			if t.unsigned {
-				n = g.Choose(b.Arith(ir.SLt, n, Number(g, 0)),
+				n = g.Choose(b.SLt(n, 0),
 					func() *ir.Value { return b.Emit(ir.Neg, ir.I64, n) },
 					func() *ir.Value { return n })
 			}
 			if t.status {
-				low := b.Arith(ir.And, n, Number(g, 0xff))
+				low := b.And(n, 0xff)
 				n = g.Choose(low,
 					func() *ir.Value { return b.Arith(ir.Add, low, Number(g, codes)) },
-					func() *ir.Value { return b.Arith(ir.And, b.Arith(ir.LShr, n, Number(g, 8)), Number(g, codes-1)) })
+					func() *ir.Value { return b.And(b.LShr(n, 8), codes-1) })
 			}
 			// The last place of the table is the name of all other numbers: a bound that the
-			// verifier sees, and no branch.
-			last := Number(g, int64(len(t.names)))
-			n = g.Choose(b.Arith(ir.ULt, n, last), func() *ir.Value { return n }, func() *ir.Value { return last })
+			// verifier sees.
+			n = b.UMin(n, int64(len(t.names)))
 			stride := t.stride()
-			entry := b.Arith(ir.Add, b.Data(g.Table(t.image())), b.Arith(ir.Mul, n, Number(g, int64(stride))))
+			entry := b.Arith(ir.Add, b.Data(g.Table(t.image())), b.Mul(n, int64(stride)))
 			b.Copy(p, 0, entry, stride)
 			return p
 		},

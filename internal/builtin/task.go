@@ -33,11 +33,11 @@ func pidTgid(g Gen, c *Call, initial bool) *ir.Value {
 	b := g.B()
 	b.Store(info, 0, 8, Number(g, 0))
 	r := Helper(g, asm.FnGetNsCurrentPidTgid, Number(g, int64(ns.Dev)), Number(g, int64(ns.Ino)), info, Number(g, 8))
-	g.When(b.Arith(ir.Ne, r, Number(g, 0)), true, func() {
+	g.Rarely(b.Ne(r, 0), func() {
 		b.Store(info, 0, 8, Number(g, 0))
 		g.Failed(c.Expr, object.HelperFailed, "get_ns_current_pid_tgid", r)
 	})
-	return b.Load(info, 0, 8, false)
+	return b.U64(info, 0)
 }
 
 // inInit reports whether a call asks for numbers of the initial pid namespace: pid(init).
@@ -136,8 +136,8 @@ func lowerComm(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		return p
 	}
 	name := probe.Member(b, task, field)
-	w0 := b.Load(name, 0, 8, false)
-	w1 := b.Load(name, 8, 8, false)
+	w0 := b.U64(name, 0)
+	w1 := b.U64(name, 8)
 	if !g.Printing() {
 		w0, w1 = clearTail(g, w0, w1)
 	}
@@ -153,7 +153,7 @@ func storeWord(g Gen, p *ir.Value, off int, w *ir.Value) {
 	for i := 0; i < 8; i += width {
 		part := w
 		if i > 0 {
-			part = g.B().Arith(ir.LShr, w, Number(g, int64(8*i)))
+			part = g.B().LShr(w, int64(8*i))
 		}
 		g.B().Store(p, off+i, width, part)
 	}
@@ -166,8 +166,8 @@ func clearTail(g Gen, w0, w1 *ir.Value) (*ir.Value, *ir.Value) {
 	b := g.B()
 	zeros := func(w *ir.Value) *ir.Value {
 		t := b.Arith(ir.Sub, w, Number(g, 0x0101010101010101))
-		t = b.Arith(ir.And, t, b.Arith(ir.Xor, w, Number(g, -1)))
-		return b.Arith(ir.And, t, Number(g, -0x7f7f7f7f7f7f7f80))
+		t = b.Arith(ir.And, t, b.Xor(w, -1))
+		return b.And(t, -0x7f7f7f7f7f7f7f80)
 	}
 	// below(z) has the bits below the lowest set bit of z, all ones for 0.
 	below := func(z *ir.Value) *ir.Value {
@@ -177,7 +177,7 @@ func clearTail(g Gen, w0, w1 *ir.Value) (*ir.Value, *ir.Value) {
 	z0, z1 := zeros(w0), zeros(w1)
 	// The second word counts only if the first has no NUL.
 	any0 := b.Arith(ir.Or, z0, b.Emit(ir.Neg, ir.I64, z0))
-	keep1 := b.Arith(ir.Xor, b.Arith(ir.AShr, any0, Number(g, 63)), Number(g, -1))
+	keep1 := b.Xor(b.AShr(any0, 63), -1)
 	return b.Arith(ir.And, w0, below(z0)), b.Arith(ir.And, b.Arith(ir.And, w1, below(z1)), keep1)
 }
 
@@ -336,8 +336,8 @@ var _ = Define(Func{
 	Doc:     "The process ID of the command started with `-c`, 0 without one.",
 	Example: `tracepoint:syscalls:sys_enter_openat / pid == cpid / { printf("%s\n", str(args.filename)); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		child := g.B().Load(g.B().Data(object.DataCPID), 0, 8, false)
-		g.When(g.B().Arith(ir.Eq, child, Number(g, 0)), true, func() { g.Failed(c.Expr, object.NoChild, c.Name, nil) })
+		child := g.B().U64(g.B().Data(object.DataCPID), 0)
+		g.Rarely(g.B().Eq(child, 0), func() { g.Failed(c.Expr, object.NoChild, c.Name, nil) })
 		return child
 	},
 })
@@ -354,8 +354,8 @@ var _ = Define(Func{
 		return boolConst(*c.Opts.Command), true
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		pid := g.B().Load(g.B().Data(object.DataCPID), 0, 8, false)
-		return g.B().Arith(ir.Ne, pid, Number(g, 0))
+		pid := g.B().U64(g.B().Data(object.DataCPID), 0)
+		return g.B().Ne(pid, 0)
 	},
 })
 
@@ -374,8 +374,8 @@ var _ = Define(Func{
 		if g.Context().O.PID != 0 {
 			return Number(g, 1)
 		}
-		pid := g.B().Load(g.B().Data(object.DataCPID), 0, 8, false)
-		return g.B().Arith(ir.Ne, pid, Number(g, 0))
+		pid := g.B().U64(g.B().Data(object.DataCPID), 0)
+		return g.B().Ne(pid, 0)
 	},
 })
 
@@ -412,14 +412,14 @@ func relative(name, doc, example, link, member string, result types.Type) {
 				if types.IsScalar(result) {
 					return b.Load(at, 0, size, true)
 				}
-				w0, w1 := clearTail(g, b.Load(at, 0, 8, false), b.Load(at, 8, 8, false))
+				w0, w1 := clearTail(g, b.U64(at, 0), b.U64(at, 8))
 				storeWord(g, out, 0, w0)
 				storeWord(g, out, 8, w1)
 				return out
 			}
 			ptr := g.Temp("task", 8, 8)
 			g.ReadMem(c.Expr, types.Kernel, ptr, 0, Number(g, 8), probe.Member(b, task, to))
-			rel := probe.Member(b, b.Load(ptr, 0, 8, false), field)
+			rel := probe.Member(b, b.U64(ptr, 0), field)
 			if types.IsScalar(result) {
 				g.ReadMem(c.Expr, types.Kernel, out, 0, Number(g, int64(size)), rel)
 				return b.Load(out, 0, size, true)
@@ -463,8 +463,8 @@ var _ = Define(Func{
 		// Which bits of which saved register say so is a matter of the processor: the privilege
 		// level in CS, or the mode in PSTATE.
 		b, user := g.B(), c.Machine.Arch().User
-		w := b.Load(g.Context().Group.Mech().Regs(g.Context()), user.Offset, 8, false)
-		return b.Arith(ir.Eq, b.Arith(ir.And, w, Number(g, int64(user.Mask))), Number(g, int64(user.Equal)))
+		w := b.U64(g.Context().Group.Mech().Regs(g.Context()), user.Offset)
+		return b.Eq(b.And(w, int64(user.Mask)), int64(user.Equal))
 	},
 })
 

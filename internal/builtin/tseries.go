@@ -97,7 +97,7 @@ func checkSeries(c *Call) ([]int64, bool) {
 // written it.
 func seriesTime(g Gen, t *types.Agg) (now, epoch, slot *ir.Value) {
 	b := g.B()
-	now = b.Arith(ir.Add, Helper(g, asm.FnKtimeGetBootNs), b.Load(b.Data(object.DataTAI), 0, 8, false))
+	now = b.Arith(ir.Add, Helper(g, asm.FnKtimeGetBootNs), b.U64(b.Data(object.DataTAI), 0))
 	epoch = b.Arith(ir.UDiv, now, Number(g, t.Params[0]))
 	return now, epoch, b.Arith(ir.UMod, epoch, Number(g, t.Params[1]))
 }
@@ -106,17 +106,15 @@ func seriesTime(g Gen, t *types.Agg) (now, epoch, slot *ir.Value) {
 func updateSeries(g Gen, t *types.Agg, p, x *ir.Value) {
 	b := g.B()
 	now, epoch, slot := seriesTime(g, t)
-	g.When(b.Arith(ir.ULt, slot, Number(g, t.Params[1])), false, func() { // which the verifier does not know
-		at := b.Arith(ir.Add, p, b.Arith(ir.Mul, slot, Number(g, intervalBytes)))
-		updateInterval(g, t, at, x, now, epoch)
-	})
+	slot = b.UMin(slot, t.Params[1]-1) // which the verifier does not know
+	updateInterval(g, t, b.Arith(ir.Add, p, b.Mul(slot, intervalBytes)), x, now, epoch)
 }
 
 // updateInterval adds x to the interval at a place. A place whose epoch is another one holds an
 // interval that the ring has come around to, which begins anew.
 func updateInterval(g Gen, t *types.Agg, at, x, now, epoch *ir.Value) {
 	b, keep := g.B(), t.Params[2]
-	fresh := b.Arith(ir.Ne, b.Load(at, epochAt, 8, false), epoch)
+	fresh := b.Arith(ir.Ne, b.U64(at, epochAt), epoch)
 	set := func() {
 		b.Store(at, 0, 8, x)
 		b.Store(at, metaAt, 8, now)
@@ -124,7 +122,7 @@ func updateInterval(g Gen, t *types.Agg, at, x, now, epoch *ir.Value) {
 	}
 	switch keep {
 	case keepSum, keepAvg:
-		g.When(fresh, true, func() {
+		g.Rarely(fresh, func() {
 			b.Store(at, 0, 8, Number(g, 0))
 			b.Store(at, metaAt, 8, Number(g, 0))
 			b.Store(at, epochAt, 8, epoch)
@@ -136,12 +134,12 @@ func updateInterval(g Gen, t *types.Agg, at, x, now, epoch *ir.Value) {
 		if t.Signed {
 			less = ir.SLt
 		}
-		old := b.Load(at, 0, 8, false)
+		old := b.U64(at, 0)
 		wins := b.Arith(less, x, old)
 		if keep == keepMax {
 			wins = b.Arith(less, old, x)
 		}
-		g.When(b.Arith(ir.Or, fresh, wins), false, set)
+		g.When(b.Arith(ir.Or, fresh, wins), set)
 	default:
 		set()
 	}

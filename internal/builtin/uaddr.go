@@ -142,7 +142,7 @@ func deltaOf(g Gen, all [][]spot) *ir.Value {
 	entry := entryOfPoint(g, len(all), 8, func(entry []byte, i int) {
 		binary.LittleEndian.PutUint64(entry, uint64(all[i][0].delta))
 	})
-	return g.B().Load(entry, 0, 8, false)
+	return g.B().U64(entry, 0)
 }
 
 // deltaNear finds the breakpoint that fired by the bits of its address that
@@ -152,7 +152,7 @@ func deltaNear(g Gen, ip *ir.Value, all []spot) *ir.Value {
 	if len(all) == 1 {
 		return Number(g, all[0].delta)
 	}
-	here := b.Arith(ir.Eq, b.Arith(ir.And, ip, Number(g, pageBits)), Number(g, int64(all[0].addr&pageBits)))
+	here := b.Eq(b.And(ip, pageBits), int64(all[0].addr&pageBits))
 	return g.Choose(here, func() *ir.Value {
 		return Number(g, all[0].delta)
 	}, func() *ir.Value { return deltaNear(g, ip, all[1:]) })

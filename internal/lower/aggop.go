@@ -68,7 +68,7 @@ func (f *fn) upsert(at syntax.Node, s *object.ScriptMap, in func() tables, p *ir
 	// memory, as the IR that lowering makes has no phis (package opt makes them).
 	cell := b.NewObject("cell", 8, 8)
 	ready, done := b.NewBlock(), b.NewBlock()
-	b.If(b.Arith(ir.Ne, p, f.konst(0)), found, absent)
+	b.If(b.Ne(p, 0), found, absent)
 	b.Begin(found)
 	b.Store(b.Addr(cell, 0), 0, 8, p)
 	b.Jump(ready)
@@ -89,7 +89,7 @@ func (f *fn) upsert(at syntax.Node, s *object.ScriptMap, in func() tables, p *ir
 		// full.
 		there, full := b.NewBlock(), b.NewBlock()
 		full.Cold = true
-		b.If(b.Arith(ir.Ne, again, f.konst(0)), there, full)
+		b.If(b.Ne(again, 0), there, full)
 		b.Begin(full)
 		f.refused(at, s, r)
 		b.Jump(done)
@@ -125,16 +125,16 @@ func (f *fn) updatePart(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr,
 	if s.Map < 0 {
 		p := b.Data(s.Offset)
 		b.Store(p, 0, 8, f.konst(1))
-		update(b.Load(p, 8, 8, false))
+		update(b.U64(p, 8))
 		return
 	}
 	f.eitherWay(at, s, keys, func() *ir.Value {
 		// No two cells begin on one CPU at the same time.
-		cpu := b.Arith(ir.And, b.Call(int(asm.FnGetSmpProcessorId)), f.konst(1<<cpuBits-1))
+		cpu := b.And(b.Call(int(asm.FnGetSmpProcessorId)), 1<<cpuBits-1)
 		val := f.Temp("number", 8, 8)
-		b.Store(val, 0, 8, b.Arith(ir.Or, b.Arith(ir.Shl, b.Call(int(asm.FnKtimeGetNs)), f.konst(cpuBits)), cpu))
+		b.Store(val, 0, 8, b.Arith(ir.Or, b.Shl(b.Call(int(asm.FnKtimeGetNs)), cpuBits), cpu))
 		return val
-	}, func(p *ir.Value) { update(b.Load(p, 0, 8, false)) })
+	}, func(p *ir.Value) { update(b.U64(p, 0)) })
 }
 
 // cpuBits are those of the number of a cell that tell CPUs apart.
@@ -146,8 +146,8 @@ func (f *fn) cpuCell(s *object.ScriptMap, cpu *ir.Value) *ir.Value {
 	slots := f.m.obj.Data.CPUSlots
 	// A mask and not a test: slots is a power of two above the number of CPUs, and the verifier
 	// sees the bound.
-	index := b.Arith(ir.And, cpu, f.konst(int64(slots-1)))
-	return b.Arith(ir.Add, f.data(s), b.Arith(ir.Mul, index, f.konst(int64(s.Stride))))
+	index := b.And(cpu, int64(slots-1))
+	return b.Arith(ir.Add, f.data(s), b.Mul(index, int64(s.Stride)))
 }
 
 // readAgg is the integer that an aggregation, or a block that ends in one,
@@ -176,9 +176,39 @@ func (f *fn) readCells(at source.Span, s *object.ScriptMap, key mapKey) *ir.Valu
 	kind, _ := builtin.LookupAgg(s.Agg.Kind)
 	n := kind.CellBytes(s.Agg)
 	acc := f.Temp("total", n, 8)
-	f.b.Zero(acc, 0, n)
-	f.eachCell(at, s, key, func(cell *ir.Value) { kind.Accumulate(f, s.Agg, acc, cell) })
+	f.start(acc, n)
+	f.eachCell(at, s, key, func(cell *ir.Value) { f.accumulate(kind, s.Agg, acc, cell) })
 	return kind.Read(f, s.Agg, acc)
+}
+
+// start clears what a loop over cells is to add up. The verifier is not to know the zeroes: up to
+// Linux 6.12 it takes them for what the sum is behind a loop on the budget, which may end before its
+// first round, and takes out code that they rule out.
+func (f *fn) start(acc *ir.Value, bytes int) {
+	if f.m.o.Probe.Machine.PossibleCPUs() <= unrolledCPUs {
+		f.b.Zero(acc, 0, bytes)
+		return
+	}
+	zero := f.unknownZero()
+	for w := 0; w < bytes; w += 8 {
+		f.b.Store(acc, w, 8, zero)
+	}
+}
+
+// unrolledCPUs is of how many processors the cells are read without a loop.
+const unrolledCPUs = 8
+
+// accumulate adds a cell to what the cells before it came to. Extremes compare: what the verifier
+// learns from that would be another state after each cell, and with many processors more of them than
+// it follows, so it is hidden.
+func (f *fn) accumulate(kind *builtin.Agg, t *types.Agg, acc, cell *ir.Value) {
+	kind.Accumulate(f, t, acc, cell)
+	if kind.Additive {
+		return
+	}
+	for w := 0; w < kind.CellBytes(t); w += 8 {
+		f.b.Store(acc, w, 8, f.unknown(f.b.U64(acc, w)))
+	}
 }
 
 // aggInto copies the cells of all CPUs, reduced to one, for print(@m[k]).
@@ -195,16 +225,20 @@ func (f *fn) aggInto(e syntax.Expr, t *types.Agg, p *ir.Value, off int) {
 	kind, _ := builtin.LookupAgg(t.Kind)
 	n := kind.CellBytes(t)
 	acc := b.Add(p, int64(off))
-	b.Zero(p, off, n)
+	if kind.Accumulate != nil {
+		f.start(acc, n)
+	} else {
+		b.Zero(p, off, n)
+	}
 	s, keys := f.mapOf(e)
 	f.eachCell(e.Span(), s, f.cellKey(s, keys), func(cell *ir.Value) {
 		if kind.Accumulate != nil {
-			kind.Accumulate(f, t, acc, cell)
+			f.accumulate(kind, t, acc, cell)
 			return
 		}
 		// An aggregation that does not read as a number adds up word by word, as histograms do.
 		for w := 0; w < n; w += 8 {
-			sum := b.Arith(ir.Add, b.Load(acc, w, 8, false), b.Load(cell, w, 8, false))
+			sum := b.Arith(ir.Add, b.U64(acc, w), b.U64(cell, w))
 			b.Store(acc, w, 8, sum)
 		}
 	})
@@ -217,7 +251,7 @@ func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key mapKey, use func(
 	cpus := f.m.o.Probe.Machine.PossibleCPUs()
 	if s.Map >= 0 && !s.PerCPU {
 		p := f.lookup(s, key)
-		f.When(b.Arith(ir.Ne, p, f.konst(0)), false, func() { use(p) })
+		f.When(b.Ne(p, 0), func() { use(p) })
 		return
 	}
 	if s.Map >= 0 && !f.m.has(machine.MapLookupPerCPU) {
@@ -237,14 +271,14 @@ func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key mapKey, use func(
 		p := in(key, func(table, key *ir.Value) *ir.Value {
 			return b.CallPtr(int(asm.FnMapLookupPercpuElem), table, key, cpu)
 		})
-		f.When(b.Arith(ir.Ne, p, f.konst(0)), false, func() { use(p) })
+		f.When(b.Ne(p, 0), func() { use(p) })
 	}
-	if cpus <= 8 {
+	if cpus <= unrolledCPUs {
 		for cpu := range cpus {
 			one(f.konst(int64(cpu)))
 		}
 		return
 	}
 	// Unrolled, 256 CPUs would be a program of its own.
-	f.count(f.konst(0), f.konst(int64(cpus)), func(i *ir.Value) { one(i) })
+	f.count(int64(cpus), one)
 }

@@ -94,7 +94,7 @@ func (f *fn) inCallback(at syntax.Node, nparams int, body func(next, stop *ir.Bl
 	for _, name := range slices.Sorted(maps.Keys(outer.ctx.Data)) {
 		at, v := cb.slot(), outer.ctx.Data[name]
 		cb.setup = append(cb.setup, func(frame *ir.Value) { f.b.Store(frame, at, 8, v) })
-		f.ctx.Data[name] = b.Load(cb.frame, at, 8, false)
+		f.ctx.Data[name] = b.U64(cb.frame, at)
 	}
 	// The prologue, into which the body puts what it fetches from the frame, is closed at the end.
 	b.Begin(start)
@@ -106,7 +106,7 @@ func (f *fn) inCallback(at syntax.Node, nparams int, body func(next, stop *ir.Bl
 	end := func(blk *ir.Block, result, leave int64) {
 		b.Begin(blk)
 		for _, im := range cb.imported {
-			b.Store(cb.frame, im.at, 8, b.Load(im.here.addr(f), 0, 8, false))
+			b.Store(cb.frame, im.at, 8, b.U64(im.here.addr(f), 0))
 		}
 		if leave != 0 {
 			b.Store(cb.frame, frameLeave, 8, f.konst(leave))
@@ -148,14 +148,14 @@ func (f *fn) runCallback(cb *callback, call func(frame *ir.Value)) {
 		fill(p)
 	}
 	for _, im := range cb.imported {
-		b.Store(p, im.at, 8, b.Load(f.variableOf(im.decl).addr(f), 0, 8, false))
+		b.Store(p, im.at, 8, b.U64(f.variableOf(im.decl).addr(f), 0))
 	}
 	call(p)
 	for _, im := range cb.imported {
-		b.Store(f.variableOf(im.decl).addr(f), 0, 8, b.Load(p, im.at, 8, false))
+		b.Store(f.variableOf(im.decl).addr(f), 0, 8, b.U64(p, im.at))
 	}
 	// break out of an outer loop, exit() and return end this function as well.
-	f.leave(b.Load(p, frameLeave, 8, false), cb.exits)
+	f.leave(b.U64(p, frameLeave), cb.exits)
 	f.lookups.forget() // the body may have removed what was found before
 }
 
@@ -167,7 +167,7 @@ func (cb *callback) slot() int {
 }
 
 // carried is a word of the frame that the round before has left there.
-func (f *fn) carried(slot int) *ir.Value { return f.b.Load(f.cb.frame, slot, 8, false) }
+func (f *fn) carried(slot int) *ir.Value { return f.b.U64(f.cb.frame, slot) }
 
 // carry leaves a word for the next round, as a number that the verifier does not
 // know. Each mix of numbers that it knows would be a state of its own, from which
@@ -205,7 +205,7 @@ func (f *fn) importVar(decl *check.Var) *variable {
 		f.inPrologue(func() {
 			// As in a plain loop, a number that the verifier knows would be a
 			// different one in every round; see forgetAssigned.
-			v := b.Arith(ir.Add, b.Load(cb.frame, at, 8, false), f.unknownZero())
+			v := b.Arith(ir.Add, b.U64(cb.frame, at), f.unknownZero())
 			b.Store(b.Addr(x.obj, 0), 0, 8, v)
 		})
 		cb.imported = append(cb.imported, imported{decl, at, x})
@@ -266,7 +266,7 @@ func (f *fn) rounds(at syntax.Node, counter *ir.Object, test func() *ir.Value, b
 	f.runCallback(cb, func(frame *ir.Value) {
 		b := f.b
 		done := b.Call(int(asm.FnLoop), f.konst(most), b.FuncPtr(fn), frame, f.konst(0))
-		f.When(b.Arith(ir.Eq, done, f.konst(most)), true, func() { f.Failed(at, object.LoopTooLong, "", nil) })
+		f.Rarely(b.Eq(done, most), func() { f.Failed(at, object.LoopTooLong, "", nil) })
 	})
 }
 
@@ -313,7 +313,7 @@ func (f *fn) skipDeleted(m *object.ScriptMap, val *ir.Value, next *ir.Block) {
 	if m.Soft {
 		b := f.b
 		live := b.NewBlock()
-		b.If(b.Load(val, 8, 8, false), live, next)
+		b.If(b.U64(val, 8), live, next)
 		b.Begin(live)
 	}
 }
@@ -330,7 +330,7 @@ func (f *fn) Len(at syntax.Node, name string) *ir.Value {
 		val := b.Param(2, ir.Ptr)
 		count = f.cb.slot()
 		f.skipDeleted(m, val, next)
-		b.Store(f.cb.frame, count, 8, b.Add(b.Load(f.cb.frame, count, 8, false), 1))
+		b.Store(f.cb.frame, count, 8, b.Add(b.U64(f.cb.frame, count), 1))
 	})
 	// An unknown zero, since a count that the verifier knows would be another state in each round.
 	cb.setup = append(cb.setup, func(frame *ir.Value) { f.b.Store(frame, count, 8, f.unknownZero()) })
@@ -340,9 +340,9 @@ func (f *fn) Len(at syntax.Node, name string) *ir.Value {
 		f.overTables(m, func(table *ir.Value) {
 			b.Call(int(asm.FnForEachMapElem), table, b.FuncPtr(fn), frame, f.konst(0))
 		})
-		b.Store(out, 0, 8, b.Load(frame, count, 8, false))
+		b.Store(out, 0, 8, b.U64(frame, count))
 	})
-	return f.b.Load(out, 0, 8, false)
+	return f.b.U64(out, 0)
 }
 
 // elementInto writes the value of the element that the loop is at.

@@ -74,9 +74,9 @@ func (f *fn) compareLiteral(e syntax.Expr, t types.Type, lit string) *ir.Value {
 		}
 		v := b.Load(p, off, w, false)
 		if w == 8 && mask != 1<<64-1 || w < 8 && mask != 1<<(8*w)-1 {
-			v = b.Arith(ir.And, v, f.konst(int64(mask)))
+			v = b.And(v, int64(mask))
 		}
-		v = b.Arith(ir.Xor, v, f.konst(int64(bits)))
+		v = b.Xor(v, int64(bits))
 		if acc == nil {
 			acc = v
 		} else {

@@ -128,11 +128,11 @@ func (f *fn) ringNow() (ring, now *ir.Value) {
 	if len(f.m.rings) == 1 {
 		return b.MapPtr(object.RingMap), nil
 	}
-	mask := b.Load(b.Data(object.DataRings), 0, 8, false)
+	mask := b.U64(b.Data(object.DataRings), 0)
 	now = f.Choose(mask, func() *ir.Value { return b.Call(int(asm.FnKtimeGetNs)) },
 		func() *ir.Value { return f.konst(0) })
 	n := b.Arith(ir.And, b.Arith(ir.LShr, b.Call(int(asm.FnGetSmpProcessorId)),
-		b.Load(b.Data(object.DataShift), 0, 8, false)), mask)
+		b.U64(b.Data(object.DataShift), 0)), mask)
 	return f.ringNumber(n, f.m.rings), now
 }
 
@@ -143,7 +143,7 @@ func (f *fn) ringNumber(n *ir.Value, rings []int) *ir.Value {
 	if half == 0 {
 		return f.b.MapPtr(rings[0])
 	}
-	return f.Choose(f.b.Arith(ir.And, n, f.konst(int64(half))),
+	return f.Choose(f.b.And(n, int64(half)),
 		func() *ir.Value { return f.ringNumber(n, rings[half:]) },
 		func() *ir.Value { return f.ringNumber(n, rings[:half]) })
 }
@@ -164,7 +164,7 @@ func (f *fn) sendInPlace(id int, ev *object.Event, args []syntax.Expr) {
 	rec := whole
 	got, lost, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	lost.Cold = true
-	b.If(b.Arith(ir.Ne, whole, f.konst(0)), got, lost)
+	b.If(b.Ne(whole, 0), got, lost)
 	b.Begin(got)
 	if front > 0 {
 		b.Store(whole, 0, 8, now)
@@ -212,7 +212,7 @@ func (f *fn) ring(submit func(flags int64), done *ir.Block) {
 	b := f.b
 	awake, asleep := b.NewBlock(), b.NewBlock()
 	asleep.Cold = true
-	b.If(b.Load(b.Data(object.DataBell), 0, 8, false), asleep, awake)
+	b.If(b.U64(b.Data(object.DataBell), 0), asleep, awake)
 	b.Begin(asleep)
 	// Two programs may both find it set and wake the reader twice, which costs a little; it is
 	// never left asleep.
@@ -240,18 +240,15 @@ func (f *fn) sendTail(id int, ev *object.Event, args []syntax.Expr, tails int) {
 			f.Into(a, arg.Type, rec, arg.Offset)
 			continue
 		}
-		at := b.Load(b.Addr(end, 0), 0, 8, false)
+		at := b.U64(b.Addr(end, 0), 0)
 		b.Store(rec, arg.Offset, 4, at)
 		n := f.textInto(a, arg.Type.(*types.String), b.Arith(ir.Add, rec, at))
 		b.Store(rec, arg.Offset+4, 4, n)
 		limit += arg.Type.Size()
-		// The sum is bounded by the capacities; the test tells the verifier.
-		sum := b.Arith(ir.Add, at, n)
-		sum = f.Choose(b.Arith(ir.ULe, sum, f.konst(int64(limit))),
-			func() *ir.Value { return sum }, func() *ir.Value { return f.konst(int64(limit)) })
-		b.Store(b.Addr(end, 0), 0, 8, sum)
+		// The sum is bounded by the capacities, of which the verifier knows nothing.
+		b.Store(b.Addr(end, 0), 0, 8, b.UMin(b.Arith(ir.Add, at, n), int64(limit)))
 	}
-	f.output(rec, b.Load(b.Addr(end, 0), 0, 8, false))
+	f.output(rec, b.U64(b.Addr(end, 0), 0))
 }
 
 // textInto writes a string to p and yields its length with the NUL, at least
@@ -269,13 +266,13 @@ func (f *fn) textInto(e syntax.Expr, t *types.String, p *ir.Value) *ir.Value {
 		if t.Marked && t.Cap >= len(types.Unreadable) {
 			// An empty text whose second byte is not 0 is the mark of one that could not be read
 			// (types.Unreadable).
-			marked := b.Arith(ir.And, b.Arith(ir.Eq, src, f.konst(1)),
-				b.Arith(ir.Ne, b.Load(from, 1, 1, false), f.konst(0)))
+			marked := b.Arith(ir.And, b.Eq(src, 1),
+				b.Ne(b.U8(from, 1), 0))
 			src = f.chooseCold(marked, func() *ir.Value { return f.mark(p) }, src)
 		}
 	}
 	// Unsigned, a negative error is far above the limit.
-	return f.Choose(b.Arith(ir.ULe, src, f.konst(int64(t.Cap))),
+	return f.Choose(b.ULe(src, int64(t.Cap)),
 		func() *ir.Value { return src }, func() *ir.Value { return f.konst(0) })
 }
 
@@ -287,11 +284,8 @@ func (f *fn) Send(c *builtin.Call, ev *object.Event, limit int, fill func(rec *i
 	ev.Bytes = headerBytes
 	rec := f.record(limit)
 	b.Store(rec, 0, 8, f.konst(int64(id)))
-	n := fill(rec)
-	// The builtin bounds the length; the test tells the verifier.
-	n = f.Choose(b.Arith(ir.ULe, n, f.konst(int64(limit))),
-		func() *ir.Value { return n }, func() *ir.Value { return f.konst(int64(limit)) })
-	f.output(rec, n)
+	// The builtin bounds the length, of which the verifier may know nothing.
+	f.output(rec, b.UMin(fill(rec), int64(limit)))
 }
 
 // output sends the first n bytes of memory that record has yielded.
@@ -305,7 +299,7 @@ func (f *fn) output(rec, n *ir.Value) {
 	}
 	f.ring(func(flags int64) {
 		r := b.Call(int(asm.FnRingbufOutput), ring, rec, n, f.konst(flags))
-		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, f.countLost)
+		f.Rarely(b.Ne(r, 0), f.countLost)
 	}, done)
 	b.Begin(done)
 }

@@ -87,7 +87,7 @@ func (f *fn) condition(e syntax.Expr) *ir.Value {
 	e = f.info.Evaluated(e)
 	if s, ok := f.info.Types[e].(*types.String); ok && s != nil {
 		if _, literal := f.info.Consts[e]; !literal {
-			return f.b.Load(f.Mem(e), 0, 1, false)
+			return f.b.U8(f.Mem(e), 0)
 		}
 	}
 	return f.integer(e)
@@ -155,7 +155,7 @@ func (f *fn) truth(e syntax.Expr) *ir.Value {
 	b.Store(b.Addr(out, 0), 0, 8, f.konst(0))
 	b.Jump(done)
 	b.Begin(done)
-	return b.Load(b.Addr(out, 0), 0, 8, false)
+	return b.U64(b.Addr(out, 0), 0)
 }
 
 // intType is the integer type that e counts as in arithmetic.
@@ -185,9 +185,9 @@ func (f *fn) binary(e *syntax.Binary) *ir.Value {
 		if inMemory(tx) && inMemory(ty) {
 			differ := f.compareMemory(e.X, e.Y)
 			if e.Op == syntax.Eq {
-				return b.Arith(ir.Eq, differ, f.konst(0))
+				return b.Eq(differ, 0)
 			}
-			return b.Arith(ir.Ne, differ, f.konst(0))
+			return b.Ne(differ, 0)
 		}
 		return f.compare(e)
 	}
@@ -230,7 +230,7 @@ func (f *fn) boolMath(e *syntax.Binary, x, y *ir.Value) *ir.Value {
 	case syntax.Sub:
 		return b.Arith(ir.Xor, x, y)
 	}
-	return b.Arith(ir.Ne, f.arith(e, e.Op, x, y, false, false), f.konst(0))
+	return b.Ne(f.arith(e, e.Op, x, y, false, false), 0)
 }
 
 // arith emits an integer operation. signed is the sign of the result, which division follows; a
@@ -242,7 +242,7 @@ func (f *fn) arith(at syntax.Node, op syntax.Token, x, y *ir.Value, signed, left
 	code, _ := operator.Instruction(op, signed, leftSigned)
 	switch op {
 	case syntax.Shl, syntax.Shr:
-		return b.Arith(code, x, b.Arith(ir.And, y, f.konst(63))) // for the verifier, too
+		return b.Arith(code, x, b.And(y, 63)) // for the verifier, too
 	case syntax.Div, syntax.Mod:
 	default:
 		return b.Arith(code, x, y)
@@ -263,7 +263,7 @@ func (f *fn) pointerMath(op syntax.Token, p *ir.Value, t *types.Pointer, n *ir.V
 	b := f.b
 	f.fix(t.Elem, false)
 	if size := t.Elem.Size(); size > 1 {
-		n = b.Arith(ir.Mul, n, f.konst(int64(size)))
+		n = b.Mul(n, int64(size))
 	}
 	p = f.number(p)
 	if op == syntax.Sub {
@@ -283,7 +283,7 @@ func (f *fn) number(v *ir.Value) *ir.Value {
 	b.Store(slot, 0, 8, v)
 	helper, _ := readHelper(types.Kernel, false)
 	b.Call(int(helper), out, f.konst(8), slot)
-	return b.Load(out, 0, 8, false)
+	return b.U64(out, 0)
 }
 
 // compare is a comparison of numbers or pointers.
@@ -311,9 +311,9 @@ func (f *fn) unary(e *syntax.Unary) *ir.Value {
 	case syntax.Sub:
 		return b.Emit(ir.Neg, ir.I64, f.number(f.integer(e.X)))
 	case syntax.Tilde:
-		return b.Arith(ir.Xor, f.number(f.integer(e.X)), f.konst(-1))
+		return b.Xor(f.number(f.integer(e.X)), -1)
 	case syntax.Not:
-		return b.Arith(ir.Eq, f.condition(e.X), f.konst(0))
+		return b.Eq(f.condition(e.X), 0)
 	case syntax.Mul:
 		if types.IsScalar(f.info.Types[e]) {
 			return f.loadPlace(e, f.place(e), f.info.Types[e])
@@ -365,7 +365,7 @@ func (f *fn) choose(cond syntax.Expr, then, els func() *ir.Value) *ir.Value {
 		})
 	}
 	b.Begin(done)
-	return b.Load(b.Addr(out, 0), 0, 8, false)
+	return b.U64(b.Addr(out, 0), 0)
 }
 
 // scalarAs is e converted to a type.
@@ -380,7 +380,7 @@ func (f *fn) scalarAs(e syntax.Expr, t types.Type) *ir.Value {
 func (f *fn) convert(v *ir.Value, from, to types.Type) *ir.Value {
 	b := f.b
 	if to == types.Bool && from != types.Bool {
-		return b.Arith(ir.Ne, v, f.konst(0))
+		return b.Ne(v, 0)
 	}
 	ti, ok := types.IsInteger(to)
 	if !ok {
@@ -406,7 +406,7 @@ func (f *fn) cast(e *syntax.Cast) *ir.Value {
 	to, from := f.info.Types[e], f.info.Types[e.X]
 	if inMemory(from) { // bytes of an array or string as an integer
 		if _, ok := from.(*types.String); ok && to == types.Bool {
-			return f.b.Arith(ir.Ne, f.b.Load(f.Mem(e.X), 0, 1, false), f.konst(0))
+			return f.b.Ne(f.b.U8(f.Mem(e.X), 0), 0)
 		}
 		if _, ok := to.(*types.Pointer); ok {
 			return f.arrayAddress(e.X)

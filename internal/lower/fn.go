@@ -97,7 +97,7 @@ func (f *fn) program() {
 		run, ended := b.NewBlock(), f.exit
 		// exit() sets it on one CPU; programs elsewhere stop here from then on, so that nothing is
 		// counted after the end.
-		exited := b.Load(b.Data(object.DataExited), 0, 8, false)
+		exited := b.U64(b.Data(object.DataExited), 0)
 		if f.sharesStack() {
 			ended = b.NewBlock()
 			ended.Cold = true
@@ -155,7 +155,7 @@ func (f *fn) sharesStack() bool {
 func (f *fn) keepStack() {
 	b, never := f.b, f.b.NewBlock()
 	never.Cold = true
-	b.If(b.Arith(ir.ULt, b.Const(255), b.Load(b.Data(object.DataExited), 0, 1, false)), never, f.exit)
+	b.If(b.Arith(ir.ULt, b.Const(255), b.U8(b.Data(object.DataExited), 0)), never, f.exit)
 	b.Begin(never)
 	b.Call(int(asm.FnTailCall), f.ctx.Ctx, b.Data(object.DataExited), b.Const(0))
 	b.Jump(f.exit)
@@ -252,11 +252,16 @@ func (f *fn) Choose(cond *ir.Value, then, els func() *ir.Value) *ir.Value {
 	if kt == ir.Ptr && ke == ir.Ptr {
 		return b.LoadPtr(b.Addr(out, 0), 0)
 	}
-	return b.Load(b.Addr(out, 0), 0, 8, false)
+	return b.U64(b.Addr(out, 0), 0)
 }
 
 // When runs then if cond is not zero.
-func (f *fn) When(cond *ir.Value, cold bool, then func()) {
+func (f *fn) When(cond *ir.Value, then func()) { f.when(cond, false, then) }
+
+// Rarely runs then if cond is not zero, for what is seldom the case: its code lies apart.
+func (f *fn) Rarely(cond *ir.Value, then func()) { f.when(cond, true, then) }
+
+func (f *fn) when(cond *ir.Value, cold bool, then func()) {
 	b := f.b
 	t, done := b.NewBlock(), b.NewBlock()
 	t.Cold = cold
@@ -311,7 +316,8 @@ func (f *fn) Failed(at syntax.Node, kind object.SiteKind, helper string, code *i
 }
 
 // bare is where a node is without parentheses in front: programs that read the column of a failure
-// know it so from bpftrace.
+// know it so from bpftrace. An operand that a macro was given stands elsewhere, where the macro is
+// used, and begins nothing.
 func bare(at syntax.Node) source.Span {
 	span := at.Span()
 	e, ok := at.(syntax.Expr)
@@ -320,7 +326,11 @@ func bare(at syntax.Node) source.Span {
 	}
 	for first := e; first != nil; {
 		first = syntax.Unparen(first)
-		span.Start = first.Span().Start
+		in := first.Span()
+		if in.File != span.File || in.From != span.From {
+			break
+		}
+		span.Start = in.Start
 		switch x := first.(type) {
 		case *syntax.Field:
 			first = x.X

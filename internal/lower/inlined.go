@@ -46,7 +46,7 @@ func (f *fn) inlinedCall(e *syntax.Inlined) *ir.Value {
 	case inMemory(t):
 		return f.variableOf(call.result).addr(f)
 	}
-	return b.Load(f.variableOf(call.result).addr(f), 0, 8, false)
+	return b.U64(f.variableOf(call.result).addr(f), 0)
 }
 
 // returnFrom is return inside an inlined call.

@@ -115,7 +115,7 @@ func (f *fn) private(name string, v *ir.Value) *check.Var {
 
 // hiddenValue reads such a variable.
 func (f *fn) hiddenValue(decl *check.Var) *ir.Value {
-	return f.b.Load(f.variableOf(decl).addr(f), 0, 8, false)
+	return f.b.U64(f.variableOf(decl).addr(f), 0)
 }
 
 // while is a loop of unknown length.
@@ -168,9 +168,9 @@ func (f *fn) loop(at syntax.Node, known bool, most int64, counter *ir.Object, te
 		if budget {
 			b.MayGoto(more, tired)
 		} else {
-			n := b.Load(b.Addr(rounds, 0), 0, 8, false)
+			n := b.U64(b.Addr(rounds, 0), 0)
 			b.Store(b.Addr(rounds, 0), 0, 8, b.Add(n, 1))
-			b.If(b.Arith(ir.ULt, n, f.konst(min(most, cappedLoop))), more, tired)
+			b.If(b.ULt(n, min(most, cappedLoop)), more, tired)
 		}
 		b.Begin(tired)
 		f.Failed(at, object.LoopTooLong, "", nil)
@@ -228,7 +228,7 @@ func (f *fn) forgetAssigned(loop syntax.Node, counter *ir.Object) {
 	unknown := f.unknownZero()
 	forget := func(o *ir.Object) {
 		p := b.Addr(o, 0)
-		b.Store(p, 0, 8, b.Arith(ir.Add, b.Load(p, 0, 8, false), unknown))
+		b.Store(p, 0, 8, b.Arith(ir.Add, b.U64(p, 0), unknown))
 	}
 	if counter != nil {
 		forget(counter)
@@ -300,17 +300,33 @@ func (f *fn) hide(v *ir.Value) *ir.Value {
 }
 
 // unknownZero is 0, which the verifier does not know.
-func (f *fn) unknownZero() *ir.Value { return f.b.Load(f.b.Data(object.DataZero), 0, 8, false) }
+func (f *fn) unknownZero() *ir.Value { return f.b.U64(f.b.Data(object.DataZero), 0) }
 
-// count emits a loop of our own over from…to, which is known to be short
-// enough for any kernel.
-func (f *fn) count(from, to *ir.Value, body func(i *ir.Value)) {
+// count emits a loop of our own over 0…n, of which n is short enough for any kernel. Where there is a
+// loop budget the verifier is done with it after a few rounds, however many there are: it walks
+// through each round of a plain one, and anew on each way that leads to the loop.
+func (f *fn) count(n int64, body func(i *ir.Value)) {
 	b := f.b
 	i := b.NewObject("i", 8, 8)
-	at := func() *ir.Value { return b.Load(b.Addr(i, 0), 0, 8, false) }
-	b.Store(b.Addr(i, 0), 0, 8, from)
-	f.loop(nil, true, cappedLoop, nil,
-		func() *ir.Value { return b.Arith(ir.ULt, at(), to) },
-		func() { body(at()) },
-		func() { b.Store(b.Addr(i, 0), 0, 8, b.Add(at(), 1)) })
+	p := func() *ir.Value { return b.Addr(i, 0) }
+	at := func() *ir.Value { return b.U64(p(), 0) }
+	test := func() *ir.Value { return b.ULt(at(), n) }
+	step := func() { b.Store(p(), 0, 8, b.Add(at(), 1)) }
+	b.Store(p(), 0, 8, f.konst(0))
+	if !f.m.has(machine.MayGoto) {
+		f.loop(nil, true, cappedLoop, nil, test, func() { body(at()) }, step)
+		return
+	}
+	head, more, out := b.NewBlock(), b.NewBlock(), b.NewBlock()
+	f.lookups.forget()
+	b.Store(p(), 0, 8, f.unknown(at()))
+	b.Jump(head)
+	b.Begin(head)
+	b.MayGoto(more, out) // the budget is of millions of rounds
+	b.Begin(more)
+	b.Store(p(), 0, 8, f.unknown(at()))
+	f.round(out, test, func() { body(at()) }, step)
+	b.Jump(head)
+	b.Begin(out)
+	f.lookups.forget()
 }

@@ -102,11 +102,11 @@ func (f *fn) wholeKey(s *object.ScriptMap, keys []syntax.Expr) *ir.Value {
 func (f *fn) isShort(s *object.ScriptMap, p *ir.Value) *ir.Value {
 	b := f.b
 	size := f.m.obj.Maps[s.Short].KeySize
-	rest := b.Load(p, size-1, 1, false)
+	rest := b.U8(p, size-1)
 	for at := size; at < f.m.obj.Maps[s.Map].KeySize; at += 8 {
-		rest = b.Arith(ir.Or, rest, b.Load(p, at, 8, false))
+		rest = b.Arith(ir.Or, rest, b.U64(p, at))
 	}
-	return b.Arith(ir.Eq, rest, f.konst(0))
+	return b.Eq(rest, 0)
 }
 
 // keyByText is key for one that ends in a text of the traced world. As much of that is read as a
@@ -151,15 +151,15 @@ func (f *fn) keyByText(s *object.ScriptMap, keys []syntax.Expr) (k mapKey, ok bo
 			}
 			room := short - at
 			n := read(b.Add(k.short, int64(at)), room)
-			k.isShort = f.Choose(b.Arith(ir.ULt, n, f.konst(int64(room))), func() *ir.Value { return f.konst(1) },
+			k.isShort = f.Choose(b.ULt(n, int64(room)), func() *ir.Value { return f.konst(1) },
 				func() *ir.Value {
 					f.b.Cur.Cold = true
 					b.Copy(k.whole, 0, k.short, at)
 					b.Zero(k.whole, at, whole-at)
 					read(b.Add(k.whole, int64(at)), text.Cap)
 					// It just fits, or has become another one. Behind its NUL there are zeroes.
-					is := b.Arith(ir.Eq, b.Load(k.whole, short-1, 1, false), f.konst(0))
-					f.When(is, true, func() { b.Copy(k.short, 0, k.whole, short) })
+					is := b.Eq(b.U8(k.whole, short-1), 0)
+					f.Rarely(is, func() { b.Copy(k.short, 0, k.whole, short) })
 					return is
 				})
 		})

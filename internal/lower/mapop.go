@@ -141,14 +141,14 @@ func (f *fn) loadMap(e syntax.Expr) *ir.Value {
 	}
 	p, _, _ := f.element(s, keys)
 	if f.m.o.Warnings {
-		f.When(b.Arith(ir.Eq, p, f.konst(0)), true, func() { f.Failed(e, object.HelperFailed, "map_lookup_elem", nil) })
+		f.Rarely(b.Eq(p, 0), func() { f.Failed(e, object.HelperFailed, "map_lookup_elem", nil) })
 	}
 	return f.orZero(p, func() *ir.Value { return b.Load(p, 0, i.Bytes, i.Signed) })
 }
 
 // orZero is value() if p is not null, else 0.
 func (f *fn) orZero(p *ir.Value, value func() *ir.Value) *ir.Value {
-	return f.Choose(f.b.Arith(ir.Ne, p, f.konst(0)), value, func() *ir.Value { return f.konst(0) })
+	return f.Choose(f.b.Ne(p, 0), value, func() *ir.Value { return f.konst(0) })
 }
 
 // mapInto copies a value that lives in memory.
@@ -157,7 +157,7 @@ func (f *fn) mapInto(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 	s, keys := f.mapOf(e)
 	elem, _, _ := f.element(s, keys)
 	found, absent, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
-	b.If(b.Arith(ir.Ne, elem, f.konst(0)), found, absent)
+	b.If(b.Ne(elem, 0), found, absent)
 	b.Begin(found)
 	b.Copy(p, off, elem, t.Size())
 	b.Jump(done)
@@ -199,7 +199,7 @@ func (f *fn) update(at syntax.Node, s *object.ScriptMap, key mapKey, val *ir.Val
 // updateFailed counts an update that failed: the map is full, or memory could not be had in this
 // context.
 func (f *fn) updateFailed(at syntax.Node, s *object.ScriptMap, r *ir.Value) {
-	f.When(f.b.Arith(ir.Ne, r, f.konst(0)), true, func() { f.refused(at, s, r) })
+	f.Rarely(f.b.Ne(r, 0), func() { f.refused(at, s, r) })
 }
 
 // refused counts an update of a map that the kernel refused.
@@ -226,7 +226,7 @@ func (f *fn) storeScalar(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr
 	}
 	p, key, made := f.element(s, keys)
 	found, absent, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
-	b.If(b.Arith(ir.Ne, p, f.konst(0)), found, absent)
+	b.If(b.Ne(p, 0), found, absent)
 	b.Begin(found)
 	b.Store(p, 0, 8, v)
 	if s.Soft {
@@ -263,7 +263,7 @@ func (f *fn) insert(
 	f.changed(s)
 	if s.Soft {
 		// The count of elements in the table decides when deleted ones are removed for good.
-		f.When(b.Arith(ir.Eq, r, f.konst(0)), false, func() { b.AtomicAdd(b.Data(s.Offset), 0, 8, f.konst(1)) })
+		f.When(b.Eq(r, 0), func() { b.AtomicAdd(b.Data(s.Offset), 0, 8, f.konst(1)) })
 	}
 	if flags == updateAny {
 		f.updateFailed(at, s, r)
@@ -285,7 +285,7 @@ func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.V
 			return nil
 		}
 		if !f.m.has(machine.AtomicFetch) { // the sum is right, the value may be another CPU's
-			old := b.Load(p, off, 8, false)
+			old := b.U64(p, off)
 			b.AtomicAdd(p, off, 8, n)
 			return old
 		}
@@ -314,7 +314,7 @@ func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.V
 		}
 	}
 	found, absent, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
-	b.If(b.Arith(ir.Ne, p, f.konst(0)), found, absent)
+	b.If(b.Ne(p, 0), found, absent)
 	b.Begin(found)
 	hit(p)
 	b.Jump(done)
@@ -328,13 +328,13 @@ func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.V
 		}
 		in := f.tables(s)
 		r := f.insert(at, s, in, key, n, noExist)
-		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, func() {
+		f.Rarely(b.Ne(r, 0), func() {
 			// Another CPU was faster, or the map is full.
 			again := in(key, func(table, key *ir.Value) *ir.Value {
 				return b.CallPtr(int(asm.FnMapLookupElem), table, key)
 			})
 			there, full, end := b.NewBlock(), b.NewBlock(), b.NewBlock()
-			b.If(b.Arith(ir.Ne, again, f.konst(0)), there, full)
+			b.If(b.Ne(again, 0), there, full)
 			b.Begin(there)
 			hit(again)
 			b.Jump(end)
@@ -346,7 +346,7 @@ func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.V
 	})
 	b.Jump(done)
 	b.Begin(done)
-	return b.Load(out, 0, 8, false)
+	return b.U64(out, 0)
 }
 
 // DeleteKey removes an element and yields whether there was one. That there was none is worth a
@@ -358,7 +358,7 @@ func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Valu
 	if s.Map < 0 {
 		was := f.deleteData(s)
 		if warn {
-			f.When(b.Arith(ir.Eq, was, f.konst(0)), true, func() {
+			f.Rarely(b.Eq(was, 0), func() {
 				f.Failed(at, object.HelperFailed, "map_delete_elem", f.konst(-int64(unix.ENOENT)))
 			})
 		}
@@ -370,26 +370,26 @@ func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Valu
 			return b.Call(int(asm.FnMapDeleteElem), table, key)
 		})
 		f.changed(s)
-		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, func() { f.deleteFailed(at, r, warn) })
-		return b.Arith(ir.Eq, r, f.konst(0))
+		f.Rarely(b.Ne(r, 0), func() { f.deleteFailed(at, r, warn) })
+		return b.Eq(r, 0)
 	}
 	// A soft map: the element stays in the table with value 0 and is marked absent. That costs a
 	// store instead of a removal with its lock, and the next insertion of the key is a store as
 	// well.
 	p, key, made := f.element(s, keys)
 	return f.orZero(p, func() *ir.Value {
-		was := b.Load(p, 8, 8, false)
+		was := b.U64(p, 8)
 		b.Store(p, 0, 8, f.konst(0))
 		b.Store(p, 8, 8, f.konst(0))
 		// Once half of the table is used up, elements are removed for good.
 		limit := f.m.obj.Maps[s.Map].MaxEntries / 2
-		used := b.Load(b.Data(s.Offset), 0, 8, false)
-		f.When(b.Arith(ir.SLe, f.konst(int64(limit)), used), true, func() {
+		used := b.U64(b.Data(s.Offset), 0)
+		f.Rarely(b.Arith(ir.SLe, f.konst(int64(limit)), used), func() {
 			if !made {
 				key = f.key(s, keys)
 			}
 			r := b.Call(int(asm.FnMapDeleteElem), b.MapPtr(s.Map), key.whole)
-			f.When(b.Arith(ir.Eq, r, f.konst(0)), false, func() { b.AtomicAdd(b.Data(s.Offset), 0, 8, f.konst(-1)) })
+			f.When(b.Eq(r, 0), func() { b.AtomicAdd(b.Data(s.Offset), 0, 8, f.konst(-1)) })
 		})
 		f.changed(s)
 		return was
@@ -405,8 +405,8 @@ func (f *fn) deleteFailed(at syntax.Node, r *ir.Value, absent bool) {
 		return
 	}
 	b := f.b
-	code := b.Arith(ir.Shl, r, f.konst(32)) // before Linux 6.4 it is 32 bits, without sign extension
-	f.When(b.Arith(ir.Ne, code, f.konst(-int64(unix.ENOENT)<<32)), true, count)
+	code := b.Shl(r, 32) // before Linux 6.4 it is 32 bits, without sign extension
+	f.Rarely(b.Ne(code, -int64(unix.ENOENT)<<32), count)
 }
 
 // deleteData clears a scalar in the data map.
@@ -414,7 +414,7 @@ func (f *fn) deleteData(s *object.ScriptMap) *ir.Value {
 	b := f.b
 	if s.Agg == nil || s.Parts != 0 {
 		p := f.data(s)
-		was := b.Load(p, 0, 8, false)
+		was := b.U64(p, 0)
 		if s.Parts != 0 {
 			b.AtomicAdd(p, 8, 8, f.konst(1)) // its parts belong to nobody any more
 		} else {
@@ -424,13 +424,13 @@ func (f *fn) deleteData(s *object.ScriptMap) *ir.Value {
 		return was
 	}
 	was := f.Temp("was", 8, 8)
-	b.Store(was, 0, 8, f.konst(0))
-	f.count(f.konst(0), f.konst(int64(f.m.obj.Data.CPUSlots)), func(i *ir.Value) {
+	b.Store(was, 0, 8, f.unknownZero()) // as for a sum over cells, see start
+	f.count(int64(f.m.obj.Data.CPUSlots), func(i *ir.Value) {
 		p := f.cpuCell(s, i)
-		b.Store(was, 0, 8, b.Arith(ir.Or, b.Load(was, 0, 8, false), b.Load(p, 0, 8, false)))
+		b.Store(was, 0, 8, b.Arith(ir.Or, b.U64(was, 0), b.U64(p, 0)))
 		b.Zero(p, 0, 8+s.Cell)
 	})
-	return b.Load(was, 0, 8, false)
+	return b.U64(was, 0)
 }
 
 // HasKey asks for an element.
@@ -438,9 +438,9 @@ func (f *fn) HasKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Value {
 	s := f.scriptMap(name)
 	p, _, _ := f.element(s, keys)
 	if s.Soft {
-		return f.orZero(p, func() *ir.Value { return f.b.Load(p, 8, 8, false) })
+		return f.orZero(p, func() *ir.Value { return f.b.U64(p, 8) })
 	}
-	return f.b.Arith(ir.Ne, p, f.konst(0))
+	return f.b.Ne(p, 0)
 }
 
 // FindKey copies an element's value to a variable if there is one, and yields
@@ -452,7 +452,7 @@ func (f *fn) FindKey(at syntax.Node, name string, keys []syntax.Expr, to *syntax
 	out := f.Temp("found", 8, 8)
 	b.Store(out, 0, 8, f.konst(0))
 	p, _, _ := f.element(s, keys)
-	f.When(b.Arith(ir.Ne, p, f.konst(0)), false, func() {
+	f.When(b.Ne(p, 0), func() {
 		// An element that is marked absent leaves the variable alone.
 		copied := b.NewBlock()
 		f.skipDeleted(s, p, copied)
@@ -466,5 +466,5 @@ func (f *fn) FindKey(at syntax.Node, name string, keys []syntax.Expr, to *syntax
 		b.Jump(copied)
 		b.Begin(copied)
 	})
-	return b.Load(out, 0, 8, false)
+	return b.U64(out, 0)
 }

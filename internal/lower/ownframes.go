@@ -45,9 +45,9 @@ func (f *fn) OwnFrames() *ir.Value {
 		return f.konst(0)
 	}
 	word := f.m.place(8, 8)
-	known := f.b.Load(f.b.Data(word), 0, 8, false)
-	f.When(f.b.Arith(ir.Eq, known, f.konst(0)), true, func() { f.countOwn(word) })
-	return f.b.Load(f.b.Data(word), 0, 8, false)
+	known := f.b.U64(f.b.Data(word), 0)
+	f.Rarely(f.b.Eq(known, 0), func() { f.countOwn(word) })
+	return f.b.U64(f.b.Data(word), 0)
 }
 
 // countOwn counts the frames into a word of the data map.
@@ -65,7 +65,7 @@ func (f *fn) countOwn(word int) {
 	key := f.Temp("own.key", 4, 4)
 	b.Store(key, 0, 4, f.konst(0))
 	text := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(format), key)
-	f.When(text, false, func() { f.nameOwn(frames, text, word) })
+	f.When(text, func() { f.nameOwn(frames, text, word) })
 }
 
 // nameOwn counts by names.
@@ -81,13 +81,13 @@ func (f *fn) nameOwn(frames, format *ir.Value, word int) {
 	round, done := b.NewBlock(), b.NewBlock()
 	b.Jump(round)
 	b.Begin(round)
-	off := b.Load(b.Addr(at, 0), 0, 8, false)
+	off := b.U64(b.Addr(at, 0), 0)
 	b.Zero(name, 0, nameLen)
 	b.Call(int(asm.FnSnprintf), name, f.konst(nameLen), format, b.Arith(ir.Add, frames, off), f.konst(8))
 	off = b.Add(off, 8)
 	b.Store(b.Addr(at, 0), 0, 8, off)
 	is := func(text string) *ir.Value {
-		return b.Arith(ir.Eq, b.Load(name, 0, 8, false), f.konst(int64(binary.NativeEndian.Uint64([]byte(text)))))
+		return b.Eq(b.U64(name, 0), int64(binary.NativeEndian.Uint64([]byte(text))))
 	}
 	next, last, event, inside := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
 	either := func(cond *ir.Value, yes *ir.Block) {
@@ -96,7 +96,7 @@ func (f *fn) nameOwn(frames, format *ir.Value, word int) {
 		b.Begin(no)
 	}
 	own := b.NewBlock()
-	either(b.Load(b.Addr(raw, 0), 0, 8, false), event)
+	either(b.U64(b.Addr(raw, 0), 0), event)
 	either(is(rawName), inside)
 	either(is(trampolineName), last)
 	for _, text := range ownNames {
@@ -104,7 +104,7 @@ func (f *fn) nameOwn(frames, format *ir.Value, word int) {
 	}
 	b.Jump(done)
 
-	counted := func() { b.Store(b.Addr(count, 0), 0, 8, b.Arith(ir.LShr, off, f.konst(3))) }
+	counted := func() { b.Store(b.Addr(count, 0), 0, 8, b.LShr(off, 3)) }
 	b.Begin(inside)
 	b.Store(b.Addr(raw, 0), 0, 8, f.konst(1))
 	b.Jump(own)
@@ -117,16 +117,16 @@ func (f *fn) nameOwn(frames, format *ir.Value, word int) {
 	counted()
 	b.Jump(next)
 	b.Begin(next)
-	b.If(b.Arith(ir.ULt, off, f.konst(8*mostOwn)), round, done)
+	b.If(b.ULt(off, 8*mostOwn), round, done)
 	b.Begin(done)
-	b.Store(b.Data(word), 0, 8, b.Load(b.Addr(count, 0), 0, 8, false))
+	b.Store(b.Data(word), 0, 8, b.U64(b.Addr(count, 0), 0))
 }
 
 // guessOwn counts on kernels that do not tell names to programs. They have no
 // helpers that call back either, so that the frames of the program are known, but
 // some note the first of them twice.
 func (f *fn) guessOwn(frames *ir.Value) *ir.Value {
-	twice := f.b.Arith(ir.Eq, f.b.Load(frames, 0, 8, false), f.b.Load(frames, 8, 8, false))
+	twice := f.b.Arith(ir.Eq, f.b.U64(frames, 0), f.b.U64(frames, 8))
 	return f.Choose(twice,
 		func() *ir.Value { return f.behindProgram(frames, f.frames+1) },
 		func() *ir.Value { return f.behindProgram(frames, f.frames) })
@@ -150,11 +150,11 @@ func (f *fn) behindProgram(frames *ir.Value, last int) *ir.Value {
 	}
 	code := f.Temp("own.call", 8, 8)
 	b.Store(code, 0, 8, f.konst(0))
-	ret := b.Load(frames, 8*(last+1), 8, false)
+	ret := b.U64(frames, 8*(last+1))
 	b.Call(int(asm.FnProbeReadKernel), b.Add(code, 3), f.konst(5), b.Add(ret, -5))
-	isCall := b.Arith(ir.Eq, b.Load(code, 3, 1, false), f.konst(callRel32))
+	isCall := b.Eq(b.U8(code, 3), callRel32)
 	called := b.Arith(ir.Add, ret, b.Load(code, 4, 4, true))
-	near := b.Arith(ir.ULt, b.Arith(ir.Sub, b.Load(frames, 8*last, 8, false), called), f.konst(longest))
+	near := b.ULt(b.Arith(ir.Sub, b.U64(frames, 8*last), called), longest)
 	return b.Arith(ir.Add, sure, b.Arith(ir.And, isCall, near))
 }
 

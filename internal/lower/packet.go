@@ -31,8 +31,8 @@ func (f *fn) Packet(c *builtin.Call, ev *object.Event, skb, n *ir.Value, words .
 		b.Store(rec, headerBytes+8*i, 8, w)
 	}
 	const currentCPU = 0xffffffff // BPF_F_CURRENT_CPU; the length stands above it
-	flags := b.Arith(ir.Or, b.Arith(ir.Shl, n, f.konst(32)), f.konst(currentCPU))
+	flags := b.Or(b.Shl(n, 32), currentCPU)
 	r := b.Call(int(asm.FnSkbOutput), skb, b.MapPtr(f.m.packetMap()), flags, rec, f.konst(int64(ev.Bytes)))
-	f.When(b.Arith(ir.Eq, r, f.konst(-int64(unix.ENOSPC))), true, f.countLost)
+	f.Rarely(b.Eq(r, -int64(unix.ENOSPC)), f.countLost)
 	return r
 }

@@ -92,7 +92,7 @@ func (f *fn) leave(code *ir.Value, exits []exit) {
 		if taken--; taken > 0 {
 			next = b.NewBlock()
 		}
-		b.If(b.Arith(ir.Eq, code, f.konst(int64(i+1))), f.reach(e.to), next)
+		b.If(b.Eq(code, int64(i+1)), f.reach(e.to), next)
 		if next != on {
 			b.Begin(next)
 		}
@@ -172,7 +172,7 @@ func (f *fn) part(at syntax.Node, body func()) *part {
 	}
 	for _, name := range slices.Sorted(maps.Keys(outer.ctx.Data)) {
 		p.data[name] = f.share(8)
-		f.ctx.Data[name] = b.Load(b.State(p.data[name]), 0, 8, false)
+		f.ctx.Data[name] = b.U64(b.State(p.data[name]), 0)
 	}
 	body()
 	if !f.b.Ended() {

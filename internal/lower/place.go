@@ -69,7 +69,7 @@ func (f *fn) pointee(e syntax.Expr, levels int) place {
 		}
 		tmp := f.Temp("pointer", 8, 8)
 		f.ReadMem(e, space, tmp, 0, f.konst(8), p)
-		p = f.b.Load(tmp, 0, 8, false)
+		p = f.b.U64(tmp, 0)
 	}
 	if p.Kind == ir.Ptr && f.typedPointer(e) {
 		return place{base: p, kind: typed, space: types.Kernel}
@@ -172,8 +172,8 @@ func (f *fn) argument(field types.Field, text bool) place {
 	// The 32-bit word holds length<<16 | offset, counted from the record or
 	// from the end of the word.
 	b := f.b
-	loc := b.Load(at, fixed, 4, false)
-	off := b.Arith(ir.And, loc, f.konst(0xffff))
+	loc := b.U32(at, fixed)
+	off := b.And(loc, 0xffff)
 	if field.DataLoc == types.DataLocRel {
 		off = b.Add(off, int64(fixed+4))
 		if field.Reloc != 0 {
@@ -270,9 +270,10 @@ func (f *fn) indexPlace(e *syntax.Index) place {
 		// The verifier must see the bound: an index out of range finds zeros
 		// and is counted.
 		zeros := f.Temp("outside", types.RoundUp(elem, 8), 8)
-		pl.base = f.Choose(b.Arith(ir.ULt, i, f.konst(int64(limit))),
+		pl.base = f.Choose(b.ULt(i, int64(limit)),
 			func() *ir.Value {
-				return b.Arith(ir.Add, b.Add(pl.base, int64(pl.off)), b.Arith(ir.Mul, i, f.konst(int64(elem))))
+				i := b.UMin(i, int64(limit-1))
+				return b.Arith(ir.Add, b.Add(pl.base, int64(pl.off)), b.Mul(i, int64(elem)))
 			},
 			func() *ir.Value {
 				f.Failed(e, object.IndexOutOfBounds, "", nil)
@@ -285,10 +286,9 @@ func (f *fn) indexPlace(e *syntax.Index) place {
 	if _, ok := f.info.Types[e.X].(*types.Array); ok && limit > 0 {
 		// The memory of others is read all the same: the array may be longer
 		// than it was declared.
-		f.When(b.Arith(ir.ULt, f.konst(int64(limit-1)), i), true,
-			func() { f.Failed(e, object.IndexBeyondEnd, "", nil) })
+		f.Rarely(b.Arith(ir.ULt, f.konst(int64(limit-1)), i), func() { f.Failed(e, object.IndexBeyondEnd, "", nil) })
 	}
-	delta := b.Arith(ir.Mul, i, f.konst(int64(elem)))
+	delta := b.Mul(i, int64(elem))
 	if pl.kind == typed { // a variable offset is more than the verifier follows
 		pl.base, pl.kind = f.number(pl.base), remote
 	}
@@ -323,7 +323,7 @@ func (f *fn) loadPlace(at syntax.Node, pl place, t types.Type) *ir.Value {
 					// An iterator calls its program once more at the end, with null for the object:
 					// there is nothing to do then.
 					if f.inContext(pl.base) && f.g.Mech().NullSkip {
-						f.unless(b.Arith(ir.Eq, v, f.konst(0)))
+						f.unless(b.Eq(v, 0))
 					}
 					return v
 				}
@@ -342,7 +342,7 @@ func (f *fn) loadPlace(at syntax.Node, pl place, t types.Type) *ir.Value {
 		if pl.field.BitSize == 0 {
 			return b.Load(tmp, 0, size, signed)
 		}
-		v = b.Load(tmp, 0, 8, false)
+		v = b.U64(tmp, 0)
 	}
 	return f.bits(v, pl.field, signed)
 }
@@ -361,7 +361,7 @@ func storage(f types.Field) int {
 func (f *fn) bits(v *ir.Value, field types.Field, signed bool) *ir.Value {
 	b := f.b
 	// Shifted to the top first, so that the shift back extends the sign, or zeroes.
-	v = b.Arith(ir.Shl, v, f.konst(int64(64-field.BitOffset-field.BitSize)))
+	v = b.Shl(v, int64(64-field.BitOffset-field.BitSize))
 	shift := ir.LShr
 	if signed {
 		shift = ir.AShr

@@ -56,18 +56,18 @@ func (f *fn) read(at syntax.Node, space types.Space, str bool, dst *ir.Value, of
 	r := once()
 	if space == types.User && f.mayWait() {
 		f.sleeps = true
-		failed := func() *ir.Value { return b.Arith(ir.SLt, r, f.konst(0)) }
+		failed := func() *ir.Value { return b.SLt(r, 0) }
 		again := func(cond, page *ir.Value) {
 			r = f.chooseCold(cond, func() *ir.Value { f.bringIn(page); return once() }, r)
 		}
 		again(failed(), addr)
 		// The memory to read may go on in another page.
-		inPage := b.Arith(ir.And, addr, f.konst(pageSize-1))
+		inPage := b.And(addr, pageSize-1)
 		crosses := b.Arith(ir.ULt, f.konst(pageSize), b.Arith(ir.Add, inPage, n))
 		again(b.Arith(ir.And, failed(), crosses), b.Arith(ir.Add, b.Arith(ir.Sub, addr, inPage), f.konst(pageSize)))
 	}
 	if f.m.o.Warnings {
-		f.When(b.Arith(ir.SLt, r, f.konst(0)), true, func() { f.Failed(at, object.HelperFailed, name, r) })
+		f.Rarely(b.SLt(r, 0), func() { f.Failed(at, object.HelperFailed, name, r) })
 	}
 	return r
 }
@@ -125,8 +125,8 @@ func (f *fn) chooseCold(cond *ir.Value, then func() *ir.Value, v *ir.Value) *ir.
 	b := f.b
 	out := b.Addr(b.NewObject("either", 8, 8), 0)
 	b.Store(out, 0, 8, v)
-	f.When(cond, true, func() { b.Store(out, 0, 8, then()) })
-	return b.Load(out, 0, 8, false)
+	f.Rarely(cond, func() { b.Store(out, 0, 8, then()) })
+	return b.U64(out, 0)
 }
 
 // Unreadable marks a string that could not be read; see builtin.Gen.

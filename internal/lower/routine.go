@@ -110,8 +110,8 @@ func (f *fn) keyWord(s *object.ScriptMap, e syntax.Expr) (v *ir.Value) {
 // countGiven counts a failure where the routine's caller says.
 func (f *fn) countGiven(code *ir.Value) {
 	b := f.b
-	f.When(b.Arith(ir.ULe, f.given.site, f.given.last), true, func() {
-		p := b.Arith(ir.Add, b.Data(0), b.Arith(ir.Shl, f.given.site, f.konst(3)))
+	f.Rarely(b.Arith(ir.ULe, f.given.site, f.given.last), func() {
+		p := b.Arith(ir.Add, b.Data(0), b.Shl(f.given.site, 3))
 		b.Store(p, 8, 8, code)
 		b.AtomicAdd(p, 0, 8, f.konst(1))
 	})

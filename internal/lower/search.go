@@ -30,12 +30,12 @@ func (f *fn) Search(at syntax.Node, n *ir.Value, most int, vals []*ir.Value,
 				if x := f.variableOf(decl); x.ptr {
 					inside[k] = b.LoadPtr(x.addr(f), 0)
 				} else {
-					inside[k] = b.Load(x.addr(f), 0, 8, false)
+					inside[k] = b.U64(x.addr(f), 0)
 				}
 			}
-			f.When(test(f.hiddenValue(i), inside), true, func() {
+			f.Rarely(test(f.hiddenValue(i), inside), func() {
 				// The verifier need not know which round it was.
-				unknown := f.b.Load(f.b.Data(object.DataZero), 0, 8, false)
+				unknown := f.b.U64(f.b.Data(object.DataZero), 0)
 				f.b.Store(f.variableOf(found).addr(f), 0, 8, f.b.Arith(ir.Add, f.hiddenValue(i), unknown))
 				f.b.Jump(f.loops[len(f.loops)-1].out)
 			})

@@ -256,7 +256,7 @@ func (f *fn) loadVar(e *syntax.Var) *ir.Value {
 	if v.ptr {
 		return f.b.LoadPtr(p, 0)
 	}
-	return f.b.Load(p, 0, 8, false)
+	return f.b.U64(p, 0)
 }
 
 // let declares a variable; without an initialiser it is zero.

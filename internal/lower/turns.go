@@ -22,10 +22,10 @@ func (f *fn) table(s *object.ScriptMap) func() *ir.Value {
 	// It is never null, but the verifier cannot know. A record that is being written has to
 	// be finished; elsewhere the end is better, as the kernel inlines look-ups in one map.
 	if f.reserved {
-		p = f.Choose(b.Arith(ir.Ne, p, f.konst(0)), func() *ir.Value { return p },
+		p = f.Choose(b.Ne(p, 0), func() *ir.Value { return p },
 			func() *ir.Value { return b.MapPtr(s.Map) })
 	} else {
-		f.unless(b.Arith(ir.Eq, p, f.konst(0)))
+		f.unless(b.Eq(p, 0))
 	}
 	return func() *ir.Value { return p }
 }
@@ -42,7 +42,7 @@ func (f *fn) generation(s *object.ScriptMap) *ir.Value {
 func (f *fn) overTables(s *object.ScriptMap, over func(table *ir.Value)) {
 	if s.Turns.Outer != 0 {
 		p := f.generation(s)
-		f.When(f.b.Arith(ir.Ne, p, f.konst(0)), false, func() { over(p) })
+		f.When(f.b.Ne(p, 0), func() { over(p) })
 		return
 	}
 	for _, n := range s.Tables() {
@@ -56,6 +56,6 @@ func (f *fn) data(s *object.ScriptMap) *ir.Value {
 	if s.Turns.Bytes == 0 {
 		return b.Data(s.Offset)
 	}
-	turn := b.Arith(ir.And, b.Load(b.Data(s.Turns.Word), 0, 8, false), f.konst(1))
-	return b.Arith(ir.Add, b.Data(s.Offset), b.Arith(ir.Mul, turn, f.konst(int64(s.Turns.Bytes))))
+	turn := b.And(b.U64(b.Data(s.Turns.Word), 0), 1)
+	return b.Arith(ir.Add, b.Data(s.Offset), b.Mul(turn, int64(s.Turns.Bytes)))
 }

@@ -109,17 +109,17 @@ func (f *fn) identity(l *mmLayout) *ir.Value {
 	out := f.Temp("identity", 8, 8)
 	b.Store(out, 0, 8, f.konst(0))
 	mm := b.LoadPtr(b.CallPtr(int(asm.FnGetCurrentTaskBtf)), l.mm)
-	f.When(mm, false, func() {
+	f.When(mm, func() {
 		b := f.b
 		sum := f.konst(0)
-		first := b.Load(mm, l.identity[0], 8, false)
+		first := b.U64(mm, l.identity[0])
 		for _, at := range l.identity {
-			sum = b.Arith(ir.Add, b.Arith(ir.Mul, sum, f.konst(object.UnwindMix)), b.Load(mm, at, 8, false))
+			sum = b.Arith(ir.Add, b.Mul(sum, object.UnwindMix), b.U64(mm, at))
 		}
-		b.Store(out, 0, 8, b.Arith(ir.Or, sum, f.konst(1)))
-		f.When(b.Arith(ir.Eq, first, f.konst(0)), true, func() { f.b.Store(out, 0, 8, f.konst(noProgram)) })
+		b.Store(out, 0, 8, b.Or(sum, 1))
+		f.Rarely(b.Eq(first, 0), func() { f.b.Store(out, 0, 8, f.konst(noProgram)) })
 	})
-	return f.b.Load(out, 0, 8, false)
+	return f.b.U64(out, 0)
 }
 
 // findSpace looks for the space of the current process by key, which is its ID: there may be one,
@@ -135,13 +135,13 @@ func (f *fn) findSpace(at syntax.Node, l *mmLayout, key *ir.Value, ask func()) (
 	when := f.goOn
 	strays := f.Temp("strays", 8, 8)
 	b.Store(strays, 0, 8, f.konst(0))
-	when(b.Arith(ir.And, identity, f.konst(1)), done)
+	when(b.And(identity, 1), done)
 	old := b.CallPtr(int(asm.FnMapLookupElem), spaces, key)
 	when(old, renew)
-	b.Store(strays, 0, 8, b.Load(old, object.UnwindStrays, 8, false))
-	when(b.Arith(ir.Eq, b.Load(old, object.UnwindIdentity, 8, false), identity), renew)
+	b.Store(strays, 0, 8, b.U64(old, object.UnwindStrays))
+	when(b.Arith(ir.Eq, b.U64(old, object.UnwindIdentity), identity), renew)
 	if l.walks {
-		b.If(b.Load(old, object.UnwindUnknown, 4, false), renew, done)
+		b.If(b.U32(old, object.UnwindUnknown), renew, done)
 	} else {
 		b.Jump(done)
 	}
@@ -152,18 +152,18 @@ func (f *fn) findSpace(at syntax.Node, l *mmLayout, key *ir.Value, ask func()) (
 		b = f.b
 	}
 	// One that is not final may be that of the process itself.
-	own := b.Load(key, 0, 4, false)
+	own := b.U32(key, 0)
 	again := b.CallPtr(int(asm.FnMapLookupElem), spaces, key)
 	other, orphan := b.NewBlock(), b.NewBlock()
 	b.If(again, other, orphan)
 	b.Begin(other)
-	b.If(b.Arith(ir.Eq, b.Load(again, object.UnwindIdentity, 8, false), identity), done, orphan)
+	b.If(b.Arith(ir.Eq, b.U64(again, object.UnwindIdentity), identity), done, orphan)
 	b.Begin(orphan)
 	alone := b.NewBlock()
-	b.Store(key, 0, 4, b.Load(b.LoadPtr(b.CallPtr(int(asm.FnGetCurrentTaskBtf)), l.parent), l.tgid, 4, false))
+	b.Store(key, 0, 4, b.U32(b.LoadPtr(b.CallPtr(int(asm.FnGetCurrentTaskBtf)), l.parent), l.tgid))
 	parent := b.CallPtr(int(asm.FnMapLookupElem), spaces, key)
 	when(parent, alone)
-	b.If(b.Arith(ir.Eq, b.Load(parent, object.UnwindIdentity, 8, false), identity), done, alone)
+	b.If(b.Arith(ir.Eq, b.U64(parent, object.UnwindIdentity), identity), done, alone)
 	b.Begin(alone)
 	b.Store(key, 0, 4, own)
 	ask()
@@ -189,22 +189,21 @@ func (f *fn) makeSpace(at syntax.Node, l *mmLayout, key, identity, strays *ir.Va
 	empty := must(b.CallPtr(int(asm.FnMapLookupElem), spaces, none))
 	b.AtomicAdd(empty, object.UnwindStrays, 8, f.konst(1))
 	space := f.Temp("space", object.UnwindSpace, 8)
-	must(b.Arith(ir.Eq, b.Call(int(asm.FnProbeReadKernel), space, f.konst(object.UnwindSpace), empty), f.konst(0)))
-	b.Store(space, object.UnwindStrays, 8, b.Load(strays, 0, 8, false))
+	must(b.Eq(b.Call(int(asm.FnProbeReadKernel), space, f.konst(object.UnwindSpace), empty), 0))
+	b.Store(space, object.UnwindStrays, 8, b.U64(strays, 0))
 	f.fillSpace(at, l, space)
 	b = f.b
-	unknown := b.Load(space, object.UnwindUnknown, 4, false)
-	bare := b.Arith(ir.Ne, b.Load(space, object.UnwindBare, 4, false), f.konst(0))
+	unknown := b.U32(space, object.UnwindUnknown)
+	bare := b.Ne(b.U32(space, object.UnwindBare), 0)
 	// While tables are missing frame pointers are better than a guess at each.
-	known := b.Arith(ir.Eq, unknown, f.konst(0))
+	known := b.Eq(unknown, 0)
 	state := b.Arith(ir.Sub, f.konst(object.UnwindWaiting),
-		b.Arith(ir.Mul, known, f.konst(object.UnwindWaiting-object.UnwindFrames)))
-	state = b.Arith(ir.Sub, state, b.Arith(ir.Mul, b.Arith(ir.And, bare, known),
-		f.konst(object.UnwindFrames-object.UnwindReady)))
+		b.Mul(known, object.UnwindWaiting-object.UnwindFrames))
+	state = b.Arith(ir.Sub, state, b.Mul(b.Arith(ir.And, bare, known), object.UnwindFrames-object.UnwindReady))
 	b.Store(space, object.UnwindState, 4, state)
 	b.Store(space, object.UnwindIdentity, 8, identity)
-	must(b.Arith(ir.Eq, b.Call(int(asm.FnMapUpdateElem), spaces, key, space, f.konst(0)), f.konst(0)))
-	f.When(unknown, true, ask)
+	must(b.Eq(b.Call(int(asm.FnMapUpdateElem), spaces, key, space, f.konst(0)), 0))
+	f.Rarely(unknown, ask)
 	f.b.Jump(done)
 	f.b.Begin(failed)
 }
@@ -217,12 +216,11 @@ func (f *fn) fillSpace(at syntax.Node, l *mmLayout, space *ir.Value) {
 	mm := b.LoadPtr(task, l.mm)
 	number := f.Temp("mm", 8, 8)
 	b.Call(int(asm.FnProbeReadKernel), number, f.konst(8), b.Add(task, int64(l.mm)))
-	whole := f.walkTree(at, &l.tree, mm, []*ir.Value{space, b.Load(number, 0, 8, false),
-		b.Load(mm, l.vdso, 8, false)}, func(vma *ir.Value, outer []*ir.Value, next, stop *ir.Block) {
+	whole := f.walkTree(at, &l.tree, mm, []*ir.Value{space, b.U64(number, 0),
+		b.U64(mm, l.vdso)}, func(vma *ir.Value, outer []*ir.Value, next, stop *ir.Block) {
 		f.noteMapping(l, vma, outer[0], outer[1], outer[2], next, stop)
 	})
-	f.When(b.Arith(ir.Eq, whole, f.konst(0)), true,
-		func() { f.b.Store(space, object.UnwindCount, 4, f.konst(object.UnwindMost)) })
+	f.Rarely(b.Eq(whole, 0), func() { f.b.Store(space, object.UnwindCount, 4, f.konst(object.UnwindMost)) })
 }
 
 // noteMapping writes a mapping into a space if it is executable.
@@ -235,17 +233,17 @@ func (f *fn) noteMapping(l *mmLayout, vma, space, mm, vdso *ir.Value, next, stop
 		b.Call(int(asm.FnProbeReadKernel), word, f.konst(int64(size)), b.Add(p, int64(at))) // 0 if there is nothing
 		return b.Load(word, 0, size, false)
 	}
-	when(b.Arith(ir.And, read(vma, l.vmFlags, 8), f.konst(vmExec)), next)
+	when(b.And(read(vma, l.vmFlags, 8), vmExec), next)
 	when(b.Arith(ir.Eq, read(vma, l.vmMM, 8), mm), stop) // it is being unmapped
-	n := b.Load(space, object.UnwindCount, 4, false)
-	when(b.Arith(ir.ULt, n, f.konst(object.UnwindMost)), stop)
-	at := b.Arith(ir.Add, space, b.Arith(ir.Mul, n, f.konst(object.UnwindMapping)))
+	n := b.U32(space, object.UnwindCount)
+	when(b.ULt(n, object.UnwindMost), stop)
+	at := b.Arith(ir.Add, space, b.Mul(n, object.UnwindMapping))
 	start := read(vma, l.vmStart, 8)
 	b.Store(at, object.UnwindMappings+object.UnwindStart, 8, start)
 	b.Store(at, object.UnwindMappings+object.UnwindEnd, 8, read(vma, l.vmEnd, 8))
 	b.Store(at, object.UnwindMappings+object.UnwindIndex, 4, f.konst(0))
 	count := func(field int, by *ir.Value) {
-		b.Store(space, field, 4, b.Arith(ir.Add, b.Load(space, field, 4, false), by))
+		b.Store(space, field, 4, b.Arith(ir.Add, b.U32(space, field), by))
 	}
 	count(object.UnwindCount, f.konst(1))
 	name := f.Temp("file", object.UnwindFileKey, 8)
@@ -269,15 +267,15 @@ func (f *fn) noteMapping(l *mmLayout, vma, space, mm, vdso *ir.Value, next, stop
 	b.Jump(look)
 
 	b.Begin(look)
-	delta := b.Arith(ir.Sub, start, b.Arith(ir.Shl, read(vma, l.vmFirst, 8), f.konst(pages)))
+	delta := b.Arith(ir.Sub, start, b.Shl(read(vma, l.vmFirst, 8), pages))
 	found := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(f.m.unwindMaps().files), name)
 	known, unknown := b.NewBlock(), b.NewBlock()
 	b.If(found, known, unknown)
 	b.Begin(known)
 	b.Store(at, object.UnwindMappings+object.UnwindDelta, 8,
-		b.Arith(ir.Add, delta, b.Load(found, object.UnwindShift, 8, false)))
-	b.Store(at, object.UnwindMappings+object.UnwindIndex, 4, b.Load(found, object.UnwindFileIndex, 4, false))
-	count(object.UnwindBare, b.Load(found, object.UnwindFileBare, 4, false))
+		b.Arith(ir.Add, delta, b.U64(found, object.UnwindShift)))
+	b.Store(at, object.UnwindMappings+object.UnwindIndex, 4, b.U32(found, object.UnwindFileIndex))
+	count(object.UnwindBare, b.U32(found, object.UnwindFileBare))
 	b.Jump(next)
 	b.Begin(unknown)
 	count(object.UnwindUnknown, f.konst(1))

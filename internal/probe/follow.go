@@ -33,7 +33,7 @@ func GuardFollowed(c *Context) {
 	b := c.B
 	member := c.Follows(b.Call(int(asm.FnGetCurrentPidTgid)))
 	c.Guard(member)
-	c.Guard(b.Arith(ir.Eq, b.Load(member, 0, 4, false), b.Const(FollowTraced)))
+	c.Guard(b.Eq(b.U32(member, 0), FollowTraced))
 }
 
 // Follows looks a thread up among those that --follow traces: a pointer to its value, or

@@ -29,8 +29,8 @@ func GuardPID(c *Context) {
 	if err != nil || ns.Initial {
 		// Without /proc there are no namespaces to tell apart.
 		id := b.Call(int(asm.FnGetCurrentPidTgid))
-		tgid := b.Arith(ir.LShr, id, b.Const(32))
-		c.Guard(b.Arith(ir.Eq, tgid, b.Const(int64(c.O.PID))))
+		tgid := b.LShr(id, 32)
+		c.Guard(b.Eq(tgid, int64(c.O.PID)))
 		return
 	}
 	// struct bpf_pidns_info { u32 pid, tgid; }; the helper zeroes it for tasks
@@ -40,7 +40,7 @@ func GuardPID(c *Context) {
 	p := b.Addr(info, 0)
 	b.Zero(p, 0, 8)
 	b.Call(int(asm.FnGetNsCurrentPidTgid), b.Const(int64(ns.Dev)), b.Const(int64(ns.Ino)), p, b.Const(8))
-	c.Guard(b.Arith(ir.Eq, b.Load(p, 4, 4, false), b.Const(int64(c.O.PID))))
+	c.Guard(b.Eq(b.U32(p, 4), int64(c.O.PID)))
 }
 
 // Set remembers a value that dominates the rest of the program.

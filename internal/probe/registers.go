@@ -35,4 +35,4 @@ func FuncIP(c *Context) *ir.Value {
 }
 
 // CurrentIP is where the probe was hit.
-func CurrentIP(c *Context) *ir.Value { return c.B.Load(c.Ctx, c.O.Machine.Arch().IP, 8, false) }
+func CurrentIP(c *Context) *ir.Value { return c.B.U64(c.Ctx, c.O.Machine.Arch().IP) }

@@ -83,7 +83,7 @@ func inCgroups(c *Context) *ir.Value {
 			id = ancestor(c, g.Level)
 			above[g.Level] = id
 		}
-		in = append(in, b.Arith(ir.Eq, id, b.Const(int64(g.ID))))
+		in = append(in, b.Eq(id, int64(g.ID)))
 	}
 	return c.any(in)
 }
@@ -117,7 +117,7 @@ func ofUsers(c *Context) *ir.Value {
 	uid := b.Ext(b.Call(int(asm.FnGetCurrentUidGid)), 4, false)
 	var of []*ir.Value
 	for _, want := range c.O.Tasks.UIDs {
-		of = append(of, b.Arith(ir.Eq, uid, b.Const(int64(want))))
+		of = append(of, b.Eq(uid, int64(want)))
 	}
 	return c.any(of)
 }
@@ -199,7 +199,7 @@ func (m Comm) start(b *ir.Builder, p *ir.Value) *ir.Value {
 	for at := 0; at < n; at += word {
 		text := binary.LittleEndian.Uint64(want[at:])
 		of := binary.LittleEndian.Uint64(mask[at:])
-		d := b.Arith(ir.And, b.Arith(ir.Xor, b.Load(p, at, word, false), b.Const(int64(text))), b.Const(int64(of)))
+		d := b.And(b.Xor(b.Load(p, at, word, false), int64(text)), int64(of))
 		if differ != nil {
 			d = b.Arith(ir.Or, differ, d)
 		}
@@ -208,7 +208,7 @@ func (m Comm) start(b *ir.Builder, p *ir.Value) *ir.Value {
 	if differ == nil {
 		return b.Const(1) // "*"
 	}
-	return b.Arith(ir.Eq, differ, b.Const(0))
+	return b.Eq(differ, 0)
 }
 
 // walk emits a walk of all the ways in which the pattern can match at once: bit n of the
@@ -231,7 +231,7 @@ func (m Comm) walk(b *ir.Builder, p *ir.Value) *ir.Value {
 	below := func(v *ir.Value) *ir.Value { return b.Arith(ir.LShr, v, num(63)) }
 	state := num(1)
 	for at := range commSize - 1 {
-		c := b.Load(p, at, 1, false)
+		c := b.U8(p, at)
 		matched := num(m.wild)
 		for _, want := range bytes {
 			same := below(b.Arith(ir.Sub, b.Arith(ir.Xor, c, num(uint64(want))), num(1)))

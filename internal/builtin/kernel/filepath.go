@@ -151,7 +151,7 @@ func (w walk) word(addr *ir.Value) *ir.Value {
 	to := w.g.Temp("word", 8, 8)
 	w.b.Store(to, 0, 8, builtin.Number(w.g, 0))
 	builtin.Helper(w.g, asm.FnProbeReadKernel, to, builtin.Number(w.g, 8), addr)
-	return w.b.Load(to, 0, 8, false)
+	return w.b.U64(to, 0)
 }
 
 // get is the pointer that a member of the struct at p holds.
@@ -167,16 +167,15 @@ func (w walk) name(dentry *ir.Value) (text, n *ir.Value) {
 	to := w.g.Temp("name", 16, 8)
 	w.b.Zero(to, 0, 16)
 	builtin.Helper(w.g, asm.FnProbeReadKernel, to, builtin.Number(w.g, 16), q)
-	n = w.b.Arith(ir.And, w.b.Load(to, lengthAt, 4, false), builtin.Number(w.g, nameBytes))
-	return w.b.Load(to, textAt, 8, false), n
+	n = w.b.Arith(ir.And, w.b.U32(to, lengthAt), builtin.Number(w.g, nameBytes))
+	return w.b.U64(to, textAt), n
 }
 
 // at is a place in the work space, which the verifier is to know to be below limit.
 // Arithmetic before it may have gone wrong only in programs that nobody wrote; the test costs
 // little.
 func (w walk) at(work, off *ir.Value, limit int) *ir.Value {
-	return w.b.Arith(ir.Add, work, w.g.Choose(w.b.Arith(ir.ULt, off, builtin.Number(w.g, int64(limit))),
-		func() *ir.Value { return off }, func() *ir.Value { return builtin.Number(w.g, 0) }))
+	return w.b.Arith(ir.Add, work, w.b.UMin(off, int64(limit-1)))
 }
 
 // hidden is v, of which the verifier knows nothing: what it knew would make every round of
@@ -184,7 +183,7 @@ func (w walk) at(work, off *ir.Value, limit int) *ir.Value {
 // The word that is added is always 0, and may change as far as the verifier is concerned.
 func hidden(g builtin.Gen, v *ir.Value) *ir.Value {
 	b := g.B()
-	return b.Arith(ir.Add, v, b.Load(b.Data(object.DataZero), 0, 8, false))
+	return b.Arith(ir.Add, v, b.U64(b.Data(object.DataZero), 0))
 }
 
 // Offsets in the state of a walk.
@@ -223,9 +222,9 @@ func (w walk) climb(c *builtin.Call, work *ir.Value, start int, dentry, mount *i
 		func(_ *ir.Value, vals []*ir.Value) *ir.Value { return w.step(vals[0], vals[1], start) })
 	// A walk that has not come to an end is cut, as one that ran out of room, which has
 	// begun a name that it could not write.
-	off := b.Load(state, walkOff, 8, false)
-	cut := b.Arith(ir.Or, b.Arith(ir.SLt, over, builtin.Number(g, 0)),
-		b.Arith(ir.Eq, b.Load(state, walkDentry, 8, false), builtin.Number(g, 0)))
+	off := b.U64(state, walkOff)
+	cut := b.Arith(ir.Or, b.SLt(over, 0),
+		b.Eq(b.U64(state, walkDentry), 0))
 	return g.Choose(cut, func() *ir.Value {
 		off := b.Add(off, int64(-len(ellipsis)))
 		builtin.StoreBytes(g, w.at(work, off, start), []byte(ellipsis), len(ellipsis))
@@ -240,21 +239,21 @@ func (w walk) climb(c *builtin.Call, work *ir.Value, start int, dentry, mount *i
 func (w walk) step(work, state *ir.Value, start int) *ir.Value {
 	g, b := w.g, w.b
 	last, more := func() *ir.Value { return builtin.Number(g, 1) }, func() *ir.Value { return builtin.Number(g, 0) }
-	dentry, mount := b.Load(state, walkDentry, 8, false), b.Load(state, walkMount, 8, false)
+	dentry, mount := b.U64(state, walkDentry), b.U64(state, walkMount)
 	// One test in place of two, since the verifier follows all that come of them in every round.
 	root := b.Arith(ir.Eq, builtin.Number(g, 0), b.Arith(ir.Or,
-		b.Arith(ir.Xor, dentry, b.Load(state, walkRoot, 8, false)),
-		b.Arith(ir.Xor, mount, b.Load(state, walkRootMnt, 8, false))))
+		b.Arith(ir.Xor, dentry, b.U64(state, walkRoot)),
+		b.Arith(ir.Xor, mount, b.U64(state, walkRootMnt))))
 	parent := w.get(dentry, "dentry", "d_parent")
 	top := b.Arith(ir.Or, b.Arith(ir.Eq, dentry, parent),
-		b.Arith(ir.Eq, dentry, b.Load(state, walkTop, 8, false)))
+		b.Arith(ir.Eq, dentry, b.U64(state, walkTop)))
 	return g.Choose(root, last, func() *ir.Value {
 		return g.Choose(top, func() *ir.Value {
 			// struct vfsmount is a member of struct mount.
 			whole := b.Arith(ir.Sub, mount, w.member(builtin.Number(g, 0), "mount", "mnt"))
 			above := w.get(whole, "mount", "mnt_parent")
 			none := b.Arith(ir.Or, b.Arith(ir.Eq, above, whole), b.Arith(ir.Or,
-				b.Arith(ir.Eq, above, builtin.Number(g, 0)), b.Arith(ir.Eq, mount, builtin.Number(g, 0))))
+				b.Eq(above, 0), b.Eq(mount, 0)))
 			return g.Choose(none, last, func() *ir.Value {
 				b.Store(state, walkDentry, 8, w.get(whole, "mount", "mnt_mountpoint"))
 				b.Store(state, walkMount, 8, w.member(above, "mount", "mnt"))
@@ -263,10 +262,10 @@ func (w walk) step(work, state *ir.Value, start int) *ir.Value {
 			})
 		}, func() *ir.Value {
 			text, n := w.name(dentry)
-			off := b.Add(b.Arith(ir.Sub, b.Load(state, walkOff, 8, false), n), -1)
+			off := b.Add(b.Arith(ir.Sub, b.U64(state, walkOff), n), -1)
 			// Room for the mark of a cut is left.
 			spare := b.Add(off, int64(-len(ellipsis)))
-			fits := b.Arith(ir.ULt, spare, builtin.Number(g, int64(start-len(ellipsis))))
+			fits := b.ULt(spare, int64(start-len(ellipsis)))
 			return g.Choose(fits, func() *ir.Value {
 				to := w.at(work, off, start)
 				b.Store(to, 0, 1, builtin.Number(g, '/'))
@@ -310,15 +309,15 @@ func fileText(g builtin.Gen, c *builtin.Call, p *ir.Value) *ir.Value {
 	// The root of a file system, and what was never in a directory, is its own parent.
 	alone := b.Arith(ir.Eq, parent, dentry)
 	pathless := b.Arith(ir.And, alone, b.Arith(ir.Ne, w.get(sb, "super_block", "s_root"), dentry))
-	off := g.Choose(b.Arith(ir.Ne, parent, builtin.Number(g, 0)), func() *ir.Value {
+	off := g.Choose(b.Ne(parent, 0), func() *ir.Value {
 		return g.Choose(pathless, func() *ir.Value {
 			return w.pathless(c, work, start, dentry, sb)
 		}, func() *ir.Value {
 			hashed := w.word(b.Add(w.member(dentry, "dentry", "d_hash"), 8)) // what points to it in the hash
-			gone := b.Arith(ir.And, b.Arith(ir.Eq, hashed, builtin.Number(g, 0)),
-				b.Arith(ir.Xor, alone, builtin.Number(g, 1)))
+			gone := b.Arith(ir.And, b.Eq(hashed, 0),
+				b.Xor(alone, 1))
 			b.Store(work, start, 1, builtin.Number(g, 0))
-			g.When(gone, true, func() {
+			g.Rarely(gone, func() {
 				builtin.StoreBytes(g, b.Add(work, int64(start)), []byte(deleted), len(deleted)+1)
 			})
 			return w.rooted(work, start, w.climb(c, work, start, dentry, mount))
@@ -335,8 +334,8 @@ func fileText(g builtin.Gen, c *builtin.Call, p *ir.Value) *ir.Value {
 // No name was written in front of the root.
 func (w walk) rooted(work *ir.Value, start int, off *ir.Value) *ir.Value {
 	g, b := w.g, w.b
-	none := b.Arith(ir.And, b.Arith(ir.Eq, off, builtin.Number(g, int64(start))),
-		b.Arith(ir.Ne, b.Load(work, start, 1, false), builtin.Number(g, '/')))
+	none := b.Arith(ir.And, b.Eq(off, int64(start)),
+		b.Ne(b.U8(work, start), '/'))
 	return g.Choose(none, func() *ir.Value {
 		b.Store(work, start-1, 1, builtin.Number(g, '/'))
 		return builtin.Number(g, int64(start-1))
@@ -360,28 +359,29 @@ func (w walk) pathless(c *builtin.Call, work *ir.Value, start int, dentry, sb *i
 	row := builtin.Number(g, int64(len(prefixes)-1))
 	for i := len(prefixes) - 2; i >= 0; i-- {
 		other := row
-		row = g.Choose(b.Arith(ir.Eq, magic, builtin.Number(g, prefixes[i].magic)),
+		row = g.Choose(b.Eq(magic, prefixes[i].magic),
 			func() *ir.Value { return builtin.Number(g, int64(i)) }, func() *ir.Value { return other })
 	}
-	off := g.Choose(b.Arith(ir.ULt, row, builtin.Number(g, numbered)), func() *ir.Value {
+	off := g.Choose(b.ULt(row, numbered), func() *ir.Value {
 		builtin.StoreBytes(g, b.Add(work, int64(start)), []byte("]"), 2)
 		inode := w.get(dentry, "dentry", "d_inode")
 		return w.digits(c, work, start, w.get(inode, "inode", "i_ino"))
 	}, func() *ir.Value {
 		builtin.StoreBytes(g, b.Add(work, int64(start)), []byte(deleted), len(deleted)+1)
-		g.When(b.Arith(ir.Eq, row, builtin.Number(g, numbered)), false, func() { // which is never in a directory
+		g.When(b.Eq(row, numbered), func() { // which is never in a directory
 			b.Store(work, start, 1, builtin.Number(g, 0))
 		})
 		text, n := w.name(dentry)
-		n = g.Choose(b.Arith(ir.ULe, n, builtin.Number(g, int64(start-rowText))),
+		n = g.Choose(b.ULe(n, int64(start-rowText)),
 			func() *ir.Value { return n }, func() *ir.Value { return builtin.Number(g, 0) })
+		n = b.UMin(n, int64(start-rowText)) // for the verifier
 		off := b.Arith(ir.Sub, builtin.Number(g, int64(start)), n)
 		builtin.Helper(g, asm.FnProbeReadKernel, w.at(work, off, start+1), n, text)
 		return off
 	})
-	entry := b.Arith(ir.Add, b.Data(g.Table(table)), b.Arith(ir.Mul, row, builtin.Number(g, rowText+8)))
+	entry := b.Arith(ir.Add, b.Data(g.Table(table)), b.Mul(row, rowText+8))
 	builtin.Helper(g, asm.FnProbeReadKernel, w.at(work, b.Add(off, -rowText), start), builtin.Number(g, rowText), entry)
-	return b.Arith(ir.Sub, off, b.Load(entry, rowText, 1, false))
+	return b.Arith(ir.Sub, off, b.U8(entry, rowText))
 }
 
 // digits writes a number in front of start and yields where it begins.
@@ -394,16 +394,16 @@ func (w walk) digits(c *builtin.Call, work *ir.Value, start int, n *ir.Value) *i
 	b.Store(state, 0, 8, n)
 	b.Store(state, 8, 8, builtin.Number(g, int64(start)))
 	step := func(_ *ir.Value, vals []*ir.Value) *ir.Value {
-		n, off := b.Load(vals[1], 0, 8, false), b.Add(b.Load(vals[1], 8, 8, false), -1)
+		n, off := b.U64(vals[1], 0), b.Add(b.U64(vals[1], 8), -1)
 		digit := b.Add(b.Arith(ir.UMod, n, builtin.Number(g, 10)), '0')
 		b.Store(w.at(vals[0], off, start), 0, 1, digit)
 		rest := b.Arith(ir.UDiv, n, builtin.Number(g, 10))
 		b.Store(vals[1], 0, 8, rest)
 		b.Store(vals[1], 8, 8, off)
-		return b.Arith(ir.Eq, rest, builtin.Number(g, 0))
+		return b.Eq(rest, 0)
 	}
 	g.Search(c.Expr, builtin.Number(g, most), most, []*ir.Value{work, state}, step)
-	return b.Load(state, 8, 8, false)
+	return b.U64(state, 8)
 }
 
 // absoluteText writes the text of abspath to p and yields its length with the NUL.
@@ -416,20 +416,20 @@ func absoluteText(g builtin.Gen, c *builtin.Call, p *ir.Value) *ir.Value {
 	fd, user := g.Scalar(c.Args[0]), g.Scalar(c.Args[1])
 	b.Store(work, limit, 1, builtin.Number(g, 0))
 	n := g.ReadStr(c.Expr, types.User, work, limit, builtin.Number(g, int64(limit)), user)
-	return g.Choose(b.Arith(ir.SLt, n, builtin.Number(g, 0)), func() *ir.Value {
+	return g.Choose(b.SLt(n, 0), func() *ir.Value {
 		return g.Unreadable(p, user)
 	}, func() *ir.Value {
-		first := b.Load(work, limit, 1, false)
+		first := b.U8(work, limit)
 		// The path of the directory ends before the slash that joins them.
 		start := limit - 1
-		off := g.Choose(b.Arith(ir.Eq, first, builtin.Number(g, '/')), func() *ir.Value {
+		off := g.Choose(b.Eq(first, '/'), func() *ir.Value {
 			return builtin.Number(g, int64(limit))
 		}, func() *ir.Value {
 			b.Store(work, start, 1, g.Choose(first, func() *ir.Value { return builtin.Number(g, '/') },
 				func() *ir.Value { return builtin.Number(g, 0) }))
 			dir := w.directory(fd)
 			dentry := w.get(dir, "path", "dentry")
-			return g.Choose(b.Arith(ir.Ne, dentry, builtin.Number(g, 0)), func() *ir.Value {
+			return g.Choose(b.Ne(dentry, 0), func() *ir.Value {
 				return w.rooted(work, start, w.climb(c, work, start, dentry, w.get(dir, "path", "mnt")))
 			}, func() *ir.Value { return builtin.Number(g, int64(limit)) }) // no such descriptor: what there is
 		})
@@ -449,7 +449,7 @@ func absoluteText(g builtin.Gen, c *builtin.Call, p *ir.Value) *ir.Value {
 func (w walk) directory(fd *ir.Value) *ir.Value {
 	g, b := w.g, w.b
 	fd = b.Ext(fd, 4, true)
-	return g.Choose(b.Arith(ir.Eq, fd, builtin.Number(g, unix.AT_FDCWD)), func() *ir.Value {
+	return g.Choose(b.Eq(fd, unix.AT_FDCWD), func() *ir.Value {
 		return w.member(w.get(g.Task(), "task_struct", "fs"), "fs_struct", "pwd")
 	}, func() *ir.Value {
 		// struct fdtable has an array of struct file * (include/linux/fdtable.h). It is read
@@ -457,7 +457,7 @@ func (w walk) directory(fd *ir.Value) *ir.Value {
 		table := w.get(w.get(g.Task(), "task_struct", "files"), "files_struct", "fdt")
 		most := b.Ext(w.get(table, "fdtable", "max_fds"), 4, false)
 		return g.Choose(b.Arith(ir.ULt, b.Ext(fd, 4, false), most), func() *ir.Value {
-			slot := b.Arith(ir.Add, w.get(table, "fdtable", "fd"), b.Arith(ir.Mul, fd, builtin.Number(g, 8)))
+			slot := b.Arith(ir.Add, w.get(table, "fdtable", "fd"), b.Mul(fd, 8))
 			return w.member(w.word(slot), "file", "f_path")
 		}, func() *ir.Value { return builtin.Number(g, 0) })
 	})

@@ -63,15 +63,13 @@ var _ = builtin.Define(builtin.Func{
 		r := withObject(g, c, 1, -int64(unix.EFAULT), func(skb *ir.Value) *ir.Value {
 			t, _ := c.Machine.TypeByName("struct", "sk_buff") // Check has seen that it is there
 			length, _ := t.(*types.Struct).Field("len")
-			wire := b.Load(probe.Member(b, skb, length), 0, 4, false)
-			n := g.Choose(b.Arith(ir.ULt, wire, limit), func() *ir.Value {
-				return wire
-			}, func() *ir.Value { return limit })
+			wire := b.U32(probe.Member(b, skb, length), 0)
+			n := b.Arith(ir.UMin, wire, limit)
 			ev := &object.Event{Text: path, Map: -1}
 			return g.Packet(c, ev, skb, n, builtin.Helper(g, asm.FnKtimeGetBootNs), offset, n, wire)
 		})
-		g.When(b.Arith(ir.Ne, r, builtin.Number(g, 0)), true, func() {
-			g.When(b.Arith(ir.Ne, r, builtin.Number(g, -int64(unix.ENOSPC))), true, func() { // that is counted as lost
+		g.Rarely(b.Ne(r, 0), func() {
+			g.Rarely(b.Ne(r, -int64(unix.ENOSPC)), func() { // that is counted as lost
 				g.Failed(c.Expr, object.HelperFailed, "skb_output", r)
 			})
 		})

@@ -22,7 +22,7 @@ func withObject(g builtin.Gen, c *builtin.Call, i int, none int64, use func(p *i
 		return builtin.Number(g, none)
 	}
 	b := g.B()
-	return g.Choose(b.Arith(ir.Ne, p, builtin.Number(g, 0)), func() *ir.Value {
+	return g.Choose(b.Ne(p, 0), func() *ir.Value {
 		return use(p)
 	}, func() *ir.Value { return builtin.Number(g, none) })
 }

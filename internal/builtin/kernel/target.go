@@ -60,10 +60,10 @@ func ofTarget(g builtin.Gen, c *builtin.Call) *ir.Value {
 		id = builtin.CurrentPID(g, c)
 	}
 	if !ctx.O.Follow {
-		return b.Arith(ir.Eq, id, builtin.Number(g, int64(ctx.O.PID)))
+		return b.Eq(id, int64(ctx.O.PID))
 	}
 	member := ctx.Follows(id)
-	return g.Choose(b.Arith(ir.Ne, member, builtin.Number(g, 0)), func() *ir.Value {
-		return b.Arith(ir.Eq, b.Load(member, 0, 4, false), builtin.Number(g, probe.FollowTraced))
+	return g.Choose(b.Ne(member, 0), func() *ir.Value {
+		return b.Eq(b.U32(member, 0), probe.FollowTraced)
 	}, func() *ir.Value { return builtin.Number(g, 0) })
 }

@@ -110,7 +110,7 @@ func ownWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 		to := g.Temp(member, 8, 8)
 		b.Store(to, 0, 8, builtin.Number(g, 0))
 		builtin.Helper(g, asm.FnProbeReadKernel, to, builtin.Number(g, 8), probe.Member(b, at, f))
-		return b.Load(to, 0, 8, false)
+		return b.U64(to, 0)
 	}
 	// A kernel thread has no mm: reads from address 0 fail, and it has no words.
 	mm := pointer(g.Task(), "task_struct", "mm")
@@ -147,8 +147,8 @@ func arrayWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 		to := g.Temp("string", 8, 8)
 		b := g.B()
 		b.Store(to, 0, 8, builtin.Number(g, 0))
-		g.ReadMem(c.Args[0], types.User, to, 0, builtin.Number(g, 8), b.Load(state, arrayAt, 8, false))
-		return b.Load(to, 0, 8, false)
+		g.ReadMem(c.Args[0], types.User, to, 0, builtin.Number(g, 8), b.U64(state, arrayAt))
+		return b.U64(to, 0)
 	}
 	last := func() *ir.Value { return builtin.Number(g, 1) }
 	cut := func(state *ir.Value) *ir.Value {
@@ -159,13 +159,13 @@ func arrayWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 	step := func(_ *ir.Value, vals []*ir.Value) *ir.Value {
 		b, work, state := g.B(), vals[0], vals[1]
 		addr := next(state)
-		return g.Choose(b.Arith(ir.Eq, addr, builtin.Number(g, 0)), last, func() *ir.Value {
-			end := b.Load(state, endAt, 8, false)
-			return g.Choose(b.Arith(ir.ULt, end, builtin.Number(g, int64(room))), func() *ir.Value {
-				to := b.Arith(ir.Add, work, end)
+		return g.Choose(b.Eq(addr, 0), last, func() *ir.Value {
+			end := b.U64(state, endAt)
+			return g.Choose(b.ULt(end, int64(room)), func() *ir.Value {
+				to := b.Arith(ir.Add, work, b.UMin(end, int64(room-1)))
 				b.Store(to, 0, 1, builtin.Number(g, 0))
 				n := g.ReadStr(c.Args[0], types.User, to, 0, builtin.Number(g, int64(room)), addr)
-				n = g.Choose(b.Arith(ir.ULt, b.Add(n, -1), builtin.Number(g, int64(room))),
+				n = g.Choose(b.ULt(b.Add(n, -1), int64(room)),
 					func() *ir.Value { return n },
 					func() *ir.Value { // 0: old kernels do not count the NUL of an empty string
 						return g.Choose(n, func() *ir.Value { // it is not in memory
@@ -175,7 +175,7 @@ func arrayWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 						}, func() *ir.Value { return builtin.Number(g, 1) })
 					})
 				b.Store(state, endAt, 8, b.Arith(ir.Add, end, n))
-				b.Store(state, arrayAt, 8, b.Add(b.Load(state, arrayAt, 8, false), 8))
+				b.Store(state, arrayAt, 8, b.Add(b.U64(state, arrayAt), 8))
 				return builtin.Number(g, 0)
 			}, func() *ir.Value { return cut(state) })
 		})
@@ -183,13 +183,13 @@ func arrayWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 	// -1 is the end of the rounds: whether there is a word more one look tells.
 	// step ends the search by yielding 1, and then done is the number of its round.
 	done := g.Search(c.Expr, builtin.Number(g, int64(most)), most, []*ir.Value{work, state}, step)
-	g.When(b.Arith(ir.SLt, done, builtin.Number(g, 0)), true, func() {
-		g.When(next(state), false, func() { cut(state) })
+	g.Rarely(b.SLt(done, 0), func() {
+		g.When(next(state), func() { cut(state) })
 	})
-	end := b.Load(state, endAt, 8, false)
-	g.When(b.Arith(ir.ULt, builtin.Number(g, int64(room)), end), true, func() { cut(state) })
+	end := b.U64(state, endAt)
+	g.Rarely(b.Arith(ir.ULt, builtin.Number(g, int64(room)), end), func() { cut(state) })
 	n := builtin.Clamp(g, end, room)
 	builtin.Helper(g, asm.FnProbeReadKernel, b.Add(p, wordsText), n, work)
 	b.Store(p, wordsLength, 4, n)
-	b.Store(p, wordsFlags, 4, b.Load(state, cutAt, 8, false))
+	b.Store(p, wordsFlags, 4, b.U64(state, cutAt))
 }

@@ -15,11 +15,9 @@ var _ = builtin.Define(builtin.Func{
 		"also where the script would never get: guard it with `if comptime (…)`.",
 	Example: `begin { if comptime (sizeof(long) != 8) { fail("%s only", "64 bits"); } }`,
 	Check: func(c *builtin.Call) types.Type {
-		checkFormat(c)
-		// checkFormat leaves no format behind after a mistake, which it has reported.
-		format, ok := c.Payload.(*value.Format)
+		format := formatOf(c)
 		// While types are inferred, whether the call is reached at all is not known.
-		if !ok || c.Diags == nil {
+		if format == nil || c.Diags == nil {
 			return types.Void
 		}
 		args := make([]value.Arg, len(c.Args)-1)

@@ -11,15 +11,19 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// checkFormat parses the literal format of a printf-like call and checks its arguments; the parsed
-// format becomes the call's payload. The format is parsed once, here: records carry the arguments,
-// and user space writes the text.
-// It is the Check of all calls that take a format as their first argument. A type that is nil
-// is not inferred yet, and is no mistake.
+// checkFormat is the Check of calls that take a format as their first argument, which user space writes.
+// The format is parsed once, here.
 func checkFormat(c *builtin.Call) types.Type {
+	c.Payload = formatOf(c)
+	return types.Void
+}
+
+// formatOf parses the literal format of a printf-like call and checks its arguments. It is nil after a
+// mistake, which is reported, and while a type is nil, which is one that is not inferred yet.
+func formatOf(c *builtin.Call) *value.Format {
 	text, ok := c.Str(0)
 	if !ok {
-		return types.Void
+		return nil
 	}
 	// A conversion that the language does not know is text, and no error: see Odd.
 	format, err := value.ParseFormat(text)
@@ -27,7 +31,7 @@ func checkFormat(c *builtin.Call) types.Type {
 	if errors.As(err, &wrong) {
 		c.Errorf(conversionAt(c.Args[0], wrong), "bad-format", "%s: %v", c.Name, err).
 			Hint("numbers are integers and take %%d, %%u or %%x; %%s prints any value")
-		return types.Void
+		return nil
 	}
 	if have, want := len(c.Args)-1, format.Conversions(); have != want {
 		many := "too many"
@@ -39,19 +43,19 @@ func checkFormat(c *builtin.Call) types.Type {
 		if format.Odd != "" && have > want {
 			d.Hint("%s is no conversion and is printed as it is", format.Odd)
 		}
-		return types.Void
+		return nil
 	}
 	args := make([]types.Type, len(c.Args)-1)
 	for i, t := range c.Types[1:] {
 		if t == nil {
-			return types.Void
+			return nil
 		}
 		// A count or sum reaches user space as the number that it comes to.
 		args[i] = builtin.Travels(t)
 		if agg, whole := builtin.Whole(t); whole {
 			c.Errorf(c.Args[1+i], "format-type", "%s: a map of %s can only be shown as a whole", c.Name, agg.Kind).
 				Hint("write print(@name)")
-			return types.Void
+			return nil
 		}
 	}
 	for _, e := range format.Check(args) {
@@ -61,8 +65,7 @@ func checkFormat(c *builtin.Call) types.Type {
 	for i := range format.Convs {
 		warnCut(c, text, &format.Convs[i], c.Args[1+i], args[i])
 	}
-	c.Payload = format
-	return types.Void
+	return format
 }
 
 // warnCut warns of a conversion that shows 32 bits, or fewer, of what is known
@@ -131,7 +134,7 @@ func conversionAt(format syntax.Expr, e *value.FormatError) syntax.Node {
 // the text alone.
 func lowerFormat(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 	text, _ := c.Str(0)
-	format, _ := c.Payload.(*value.Format)
+	format := c.Payload.(*value.Format)
 	g.Event(c, &object.Event{Text: text, Format: format}, c.Args[1:])
 	return nil
 }

@@ -75,13 +75,10 @@ var _ = builtin.Define(builtin.Func{
 	Example: `begin { debugf("here %d", pid); }`,
 	Yields:  "",
 	Check: func(c *builtin.Call) types.Type {
-		if t := checkFormat(c); c.Payload == nil {
-			return t
+		if formatOf(c) != nil {
+			c.Warnf(c.Expr, "debugging", "debugf() prints to the kernel's trace pipe and is meant for debugging only")
+			tracePrintk.check(c, "debugf()")
 		}
-		// The kernel formats it; user space has nothing to do.
-		c.Payload = nil
-		c.Warnf(c.Expr, "debugging", "debugf() prints to the kernel's trace pipe and is meant for debugging only")
-		tracePrintk.check(c, "debugf()")
 		return types.Void
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
@@ -106,11 +103,12 @@ var _ = builtin.Define(builtin.Func{
 // goes to the reader of a pinned iterator.
 // All points of a probe are pinned or none is: an iterator is alone in its script.
 func checkPrintf(c *builtin.Call) types.Type {
-	t := checkFormat(c)
-	if c.Payload != nil && len(c.Points) > 0 && c.Points[0].Pin != "" {
+	format := formatOf(c)
+	c.Payload = format
+	if format != nil && len(c.Points) > 0 && c.Points[0].Pin != "" {
 		seqPrintf.check(c, fmt.Sprintf("%s() of a pinned probe", c.Func.Name))
 	}
-	return t
+	return types.Void
 }
 
 // lowerPrintf is lowerFormat, or for a pinned iterator, whose text the reader of its file gets, a

@@ -77,7 +77,7 @@ var _ = builtin.Define(builtin.Func{
 			if narrow {
 				n = int64(uint32(n))
 			}
-			found = b.Arith(ir.Or, found, b.Arith(ir.Eq, v, builtin.Number(g, n)))
+			found = b.Arith(ir.Or, found, b.Eq(v, n))
 		}
 		return found
 	},

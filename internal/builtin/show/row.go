@@ -26,7 +26,9 @@ var _ = builtin.Define(builtin.Func{
 		"integer; digits are those behind the point, rounded. `x` and `o` are hexadecimal and octal; of a " +
 		"point in time (`nsecs`) `t` is the wall clock and `e` the seconds since tracing began; with `z`, " +
 		"0 is shown as `-`, and `null` in JSON, with `%`, a percent sign follows, and a negative number is shown " +
-		"so; text with `q` is quoted where a shell would need that, words of `argv()` each by itself. `?option` " +
+		"so; text with `q` is quoted where a shell would need that, words of `argv()` each by itself. In text " +
+		"`ADDR PORT` with a colon in front of the second one is one column, `ADDR:PORT`, of which the names have " +
+		"`ADDR` alone if there are two colons; a `>` or `->` between columns is shown there. `?option` " +
 		"shows the column only if the option of that name, a bool that this declares, is set, `?!option` only " +
 		"if it is not; the argument of a column that is not shown is not evaluated. Control characters are " +
 		"escaped, so that a row is one line. Behind ` | ` stands a format like that of printf, whose text the last " +
@@ -59,7 +61,7 @@ var _ = builtin.Define(builtin.Func{
 	Opening: func(ev *object.Event) output.Item {
 		columns, _, _ := output.CutFormat(ev.Text)
 		h := output.Header{Spec: columns}
-		for _, a := range ev.Args[min(strings.Count(columns, " "), len(ev.Args)):] {
+		for _, a := range ev.Args[min(output.ColumnCount(columns)-1, len(ev.Args)):] {
 			switch a.Type.(type) {
 			case *types.Stack:
 				h.Below += ",STACK_" + strconv.Itoa(strings.Count(h.Below, "STACK")+1)
@@ -75,7 +77,7 @@ var _ = builtin.Define(builtin.Func{
 		r.Hex = slices.Contains(ev.Extra, 1)
 		args := ev.Args
 		if formatted {
-			plain := strings.Count(columns, " ") // the last column has none
+			plain := output.ColumnCount(columns) - 1 // the last column has none
 			if plain > len(args) {
 				return fmt.Errorf("row(): the columns are damaged")
 			}

@@ -64,7 +64,7 @@ var _ = builtin.Define(builtin.Func{
 			})
 			b.Store(rec, at, 8, got)
 			// Unsigned, an error is far above the limit.
-			size := g.Choose(b.Arith(ir.ULe, got, builtin.Number(g, int64(limit))),
+			size := g.Choose(b.ULe(got, int64(limit)),
 				func() *ir.Value { return got }, none)
 			return b.Add(size, int64(at+8))
 		})

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/ir"
@@ -116,6 +117,7 @@ const maxTableColumns = 63
 const (
 	withOthers = 1 << iota
 	largestLast
+	timed
 )
 
 // tableColumns are the columns of a table without their marks, and what is marked.
@@ -123,9 +125,13 @@ const (
 func tableColumns(spec string) (fields []string, marked map[int]byte) {
 	spec, _, _ = output.CutFormat(spec)
 	marked = map[int]byte{}
-	for i, f := range strings.Fields(spec) {
+	n := 0
+	for f := range strings.FieldsSeq(spec) {
 		if name := strings.TrimLeft(f, "!^"); len(f) == len(name)+1 {
-			marked[i], f = f[0], name
+			marked[n], f = f[0], name
+		}
+		if !output.Mark(f) {
+			n++
 		}
 		fields = append(fields, f)
 	}
@@ -146,6 +152,18 @@ func checkTable(c *builtin.Call, spec string) *table {
 	cells, keys, ok := tableCells(c)
 	if !ok {
 		return nil
+	}
+	t := &table{keys: keys}
+	var shown []string
+	if first := columns[0]; first.Verb == 't' && len(columns) > 1 {
+		visible, ok := visible(c, &first)
+		if !ok {
+			return nil
+		}
+		if first.Verb = 0; visible { // of a table it is text, and no part of the maps
+			shown, t.flags = append(shown, first.String()), timed
+		}
+		columns, marked = columns[1:], shifted(marked)
 	}
 	if len(cells) > maxTableColumns {
 		c.Errorf(c.Args[0], "bad-format", "table(): a table has at most %d columns", maxTableColumns)
@@ -173,13 +191,13 @@ func checkTable(c *builtin.Call, spec string) *table {
 		c.Errorf(c.Args[1], "bad-argument", "table() needs a number that is not negative here")
 	}
 	// Without a mark the first column behind the key decides, which is the first value.
-	t := &table{sort: keys, keys: keys, hidden: 1<<before - 1}
+	t.sort, t.hidden = keys, 1<<before-1
 	if option(c, othersOption) == "true" {
 		t.flags |= withOthers
 	}
 	by := option(c, sortOption)
-	first := true
-	var shown, names []string
+	first, found := true, by == ""
+	var names []string
 	for i := range columns {
 		col := &columns[i]
 		if col.Verb == 't' || col.Verb == 'e' {
@@ -194,9 +212,11 @@ func checkTable(c *builtin.Call, spec string) *table {
 		if mark == '^' {
 			t.flags |= largestLast
 		}
-		if by == "" && first && mark != 0 || strings.EqualFold(by, col.Name) {
+		named := by != "" && (strings.EqualFold(by, col.Name) || by == mapAt(c, keys, before+i))
+		if by == "" && first && mark != 0 || named && !found {
 			t.sort = before + i
 		}
+		found = found || named
 		first = first && mark == 0
 		names = append(names, col.Name)
 		if visible {
@@ -205,11 +225,11 @@ func checkTable(c *builtin.Call, spec string) *table {
 			t.hidden |= 1 << (before + i)
 		}
 	}
-	if len(shown) == 0 {
+	if len(names) == bits.OnesCount64(uint64(t.hidden)>>before) {
 		c.Errorf(c.Args[0], "bad-format", "table(): the options leave no column to be shown")
 		return nil
 	}
-	if by != "" && !strings.EqualFold(names[t.sort-before], by) {
+	if !found {
 		c.Errorf(c.Args[0], "option-value", "No column is called \"%s\"; there are: %s", by, strings.Join(names, ", "))
 		return nil
 	}
@@ -218,6 +238,31 @@ func checkTable(c *builtin.Call, spec string) *table {
 		t.spec = output.WithFormat(t.spec, format)
 	}
 	return t
+}
+
+// shifted are the marks of columns without the first one.
+func shifted(marked map[int]byte) map[int]byte {
+	out := map[int]byte{}
+	for i, mark := range marked {
+		out[i-1] = mark
+	}
+	return out
+}
+
+// mapAt is the map, without its @, whose first value stands in a cell; "" for none.
+// --sort takes this, too, since the options of tools can have the words that others have.
+func mapAt(c *builtin.Call, keys, cell int) string {
+	at := keys
+	for _, m := range c.Maps {
+		if m.Name == "" {
+			continue
+		}
+		if at == cell {
+			return strings.TrimPrefix(m.Name, "@")
+		}
+		at += len(valueCells(m.Value))
+	}
+	return ""
 }
 
 // checkTexts checks a format against the parts of the key.
@@ -289,11 +334,19 @@ func valueCells(t types.Type) []types.Type {
 	case !ok:
 		return elements(t)
 	case agg.Kind == "stats":
-		return []types.Type{types.Int64, types.Int64, types.Int64}
+		return []types.Type{types.Uint64, number64(agg.Signed), number64(agg.Signed)}
 	case agg.Kind == "avg":
-		return []types.Type{types.Int64}
+		return []types.Type{number64(agg.Signed)}
 	}
 	return []types.Type{builtin.Travels(t)}
+}
+
+// number64 is the type of a word.
+func number64(signed bool) types.Type {
+	if signed {
+		return types.Int64
+	}
+	return types.Uint64
 }
 
 // cellsOf are the cells of a map's value.
@@ -301,9 +354,9 @@ func valueCells(t types.Type) []types.Type {
 func cellsOf(v value.Value) []value.Value {
 	switch v := v.(type) {
 	case value.Avg:
-		return []value.Value{value.Int(v.Average())}
+		return []value.Value{value.Stats(v).Mean()}
 	case value.Stats:
-		return []value.Value{value.Int(v.Count), value.Int(v.Average()), value.Int(v.Total)}
+		return []value.Value{value.Uint(v.Count), v.Mean(), v.Sum()}
 	case value.Tuple:
 		return v
 	case value.Record:
@@ -321,6 +374,9 @@ func showTable(e builtin.Env, ev *object.Event) error {
 		return err
 	}
 	x := ev.Extra
+	if x[2]&timed != 0 {
+		columns = columns[1:]
+	}
 	spec, text, named := output.CutFormat(ev.Text)
 	format, err := value.ParseFormat(text)
 	if err != nil {
@@ -359,6 +415,13 @@ func showTable(e builtin.Env, ev *object.Event) error {
 		if named {
 			row[n-1] = value.Str(format.AppendValues(nil, row[:t.Keys]))
 		}
+	}
+	if x[2]&timed != 0 {
+		now := value.Text(e.Now().Format(time.TimeOnly))
+		for i, row := range t.Rows {
+			t.Rows[i] = append([]value.Value{now}, row...)
+		}
+		t.Keys, t.Sort, t.Hidden = t.Keys+1, t.Sort+1, t.Hidden<<1
 	}
 	t.Dropped = e.Unstored()
 	e.Emit(t)

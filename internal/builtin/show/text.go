@@ -78,19 +78,15 @@ func joinStrings(g builtin.Gen, at syntax.Node, space types.Space, rec, array *i
 	next = func(i int) {
 		b.Store(ptr, 0, 8, builtin.Number(g, 0))
 		g.ReadMem(at, space, ptr, 0, builtin.Number(g, 8), b.Add(array, int64(8*i)))
-		addr := b.Load(ptr, 0, 8, false)
-		g.When(b.Arith(ir.Ne, addr, builtin.Number(g, 0)), false, func() {
+		addr := b.U64(ptr, 0)
+		g.When(b.Ne(addr, 0), func() {
 			// The verifier is told of the bound that the sizes so far imply.
-			limit := builtin.Number(g, int64(8+i*joinBytes))
-			from := b.Load(end, 0, 8, false)
-			from = g.Choose(b.Arith(ir.ULe, from, limit), func() *ir.Value {
-				return from
-			}, func() *ir.Value { return limit })
+			from := b.UMin(b.U64(end, 0), int64(8+i*joinBytes))
 			to := b.Arith(ir.Add, rec, from)
 			b.Store(to, 0, 1, builtin.Number(g, 0))
 			n := g.ReadStr(at, space, to, 0, builtin.Number(g, joinBytes), addr)
 			// A string that cannot be read is an empty one.
-			n = g.Choose(b.Arith(ir.ULt, b.Add(n, -1), builtin.Number(g, joinBytes)),
+			n = g.Choose(b.ULt(b.Add(n, -1), joinBytes),
 				func() *ir.Value { return n }, func() *ir.Value { return builtin.Number(g, 1) })
 			b.Store(end, 0, 8, b.Arith(ir.Add, from, n))
 			if i+1 < joinMost {
@@ -99,7 +95,7 @@ func joinStrings(g builtin.Gen, at syntax.Node, space types.Space, rec, array *i
 		})
 	}
 	next(0)
-	return b.Load(end, 0, 8, false)
+	return b.U64(end, 0)
 }
 
 // joined puts a separator in the place of every NUL but the last.

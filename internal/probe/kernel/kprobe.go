@@ -280,7 +280,7 @@ func forced(p *probe.Point, o *probe.Options) bool {
 
 // regArg is argN of a function called with the registers of the context.
 func regArg(c *probe.Context, n int) *ir.Value {
-	return c.B.Load(c.Ctx, c.O.Machine.Arch().Args[n], 8, false)
+	return c.B.U64(c.Ctx, c.O.Machine.Arch().Args[n])
 }
 
 // haveAddresses says why func cannot be had in programs of one function each:

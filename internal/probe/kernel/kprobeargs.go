@@ -88,13 +88,13 @@ func callField(c *probe.Context, f types.Field) *ir.Value {
 func callWord(c *probe.Context, n int) *ir.Value {
 	b, a := c.B, c.O.Machine.Arch()
 	if n < len(a.Args) {
-		return b.Load(c.Ctx, a.Args[n], 8, false)
+		return b.U64(c.Ctx, a.Args[n])
 	}
 	// Programs of this type have the kernel's stack as a number, not as a pointer that they could
 	// read through.
 	tmp := b.Addr(b.NewObject("argument", 8, 8), 0)
 	b.Zero(tmp, 0, 8)
-	sp := b.Load(c.Ctx, a.SP, 8, false)
+	sp := b.U64(c.Ctx, a.SP)
 	b.Call(int(asm.FnProbeReadKernel), tmp, b.Const(8), b.Add(sp, int64(a.Stack+8*(n-len(a.Args)))))
-	return b.Load(tmp, 0, 8, false)
+	return b.U64(tmp, 0)
 }

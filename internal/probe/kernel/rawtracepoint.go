@@ -190,7 +190,7 @@ var untypedRaw = &probe.Mechanism{
 	Name:    "raw tracepoint",
 	Program: bpf.RawTracepoint,
 	Guard:   probe.GuardPID,
-	Arg:     func(c *probe.Context, n int) *ir.Value { return c.B.Load(c.Ctx, 8*n, 8, false) },
+	Arg:     func(c *probe.Context, n int) *ir.Value { return c.B.U64(c.Ctx, 8*n) },
 	Link:    linkRawByName,
 }
 

@@ -37,9 +37,9 @@ func loadSlot(c *probe.Context, slot int, t types.Type) *ir.Value {
 		if s, ok := p.Elem.(*types.Struct); ok && s.Name != "" && p.Space != types.User {
 			return c.B.LoadPtr(c.Ctx, 8*slot)
 		}
-		return c.B.Load(c.Ctx, 8*slot, 8, false)
+		return c.B.U64(c.Ctx, 8*slot)
 	}
-	return narrow(c, c.B.Load(c.Ctx, 8*slot, 8, false), t)
+	return narrow(c, c.B.U64(c.Ctx, 8*slot), t)
 }
 
 // narrow cuts a word down to the width of t, and extends its sign.
@@ -60,5 +60,5 @@ func rawSlot(c *probe.Context, n int) *ir.Value {
 	tmp := b.Addr(b.NewObject("arg", 8, 8), 0)
 	b.Zero(tmp, 0, 8)
 	b.Call(int(asm.FnProbeReadKernel), tmp, b.Const(8), b.Add(c.Ctx, int64(8*n)))
-	return b.Load(tmp, 0, 8, false)
+	return b.U64(tmp, 0)
 }

@@ -105,7 +105,7 @@ var sysEnter = &probe.Mechanism{
 	Index: pointIndex,
 	Field: syscallField(func(c *probe.Context, f types.Field) *ir.Value {
 		if n := argument(f); n >= 0 {
-			return c.B.Load(callRegs(c), c.O.Machine.Arch().SyscallArgs[n], 8, false)
+			return c.B.U64(callRegs(c), c.O.Machine.Arch().SyscallArgs[n])
 		}
 		return nil
 	}),
@@ -212,15 +212,15 @@ var rawSysEnter = &probe.Mechanism{
 		}
 		if narrowed == nil {
 			for i, off := range args {
-				b.Store(rec, 16+8*i, 8, b.Load(regs, off, 8, false))
+				b.Store(rec, 16+8*i, 8, b.U64(regs, off))
 			}
 			return rec
 		}
 		// Programs of 32 bits pass arguments in other registers. Choosing without a branch is
 		// cheap, and spares the verifier a path.
-		mask := b.Arith(ir.Sub, b.Const(0), b.Arith(ir.Ne, narrowed, b.Const(0)))
+		mask := b.Arith(ir.Sub, b.Const(0), b.Ne(narrowed, 0))
 		for i, off := range args {
-			wide, narrow := b.Load(regs, off, 8, false), b.Load(regs, others[i], 4, false)
+			wide, narrow := b.U64(regs, off), b.U32(regs, others[i])
 			differ := b.Arith(ir.And, b.Arith(ir.Xor, wide, narrow), mask)
 			b.Store(rec, 16+8*i, 8, b.Arith(ir.Xor, wide, differ))
 		}
@@ -286,7 +286,7 @@ func guardCall(c *probe.Context, id *ir.Value, prefix string) {
 	c.Group.Numbered = true
 	b := c.B
 	if len(c.Group.Points) == 1 {
-		c.Guard(b.Arith(ir.Eq, id, b.Const(int64(callNumber(c.Group.Points[0], prefix, c.O)))))
+		c.Guard(b.Eq(id, int64(callNumber(c.Group.Points[0], prefix, c.O))))
 	} else {
 		// The table has one more than the number of the point, 0 for calls that
 		// are not traced. Its size is a power of two so that a mask shows the
@@ -301,8 +301,8 @@ func guardCall(c *probe.Context, id *ir.Value, prefix string) {
 		for i, p := range c.Group.Points {
 			binary.LittleEndian.PutUint16(table[2*callNumber(p, prefix, c.O):], uint16(i+1))
 		}
-		c.Guard(b.Arith(ir.ULt, id, b.Const(int64(size))))
-		at := b.Arith(ir.Shl, b.Arith(ir.And, id, b.Const(int64(size-1))), b.Const(1))
+		c.Guard(b.ULt(id, int64(size)))
+		at := b.Shl(b.And(id, int64(size-1)), 1)
 		entry := b.Load(b.Arith(ir.Add, b.Data(c.Table(table)), at), 0, 2, false)
 		c.Guard(entry)
 		c.Set("point", b.Arith(ir.Sub, entry, b.Const(1)))
@@ -344,7 +344,7 @@ func compatFlag(c *probe.Context) *ir.Value {
 		b.Zero(tmp, 0, 8)
 		task := b.Call(int(asm.FnGetCurrentTask))
 		b.Call(int(asm.FnProbeReadKernel), tmp, b.Const(int64(size)), field(task))
-		flags = b.Load(tmp, 0, 8, false)
+		flags = b.U64(tmp, 0)
 	}
 	return b.Arith(ir.And, flags, mask)
 }

@@ -80,7 +80,7 @@ func userArg(c *probe.Context, n int) *ir.Value {
 	b, a, x := c.B, c.O.Machine.Arch(), groupABI(c)
 	regs := x.Regs(a)
 	if n < len(regs) {
-		v := b.Load(c.Ctx, regs[n], 8, false)
+		v := b.U64(c.Ctx, regs[n])
 		if x.Bytes() < 8 {
 			v = b.Ext(v, x.Bytes(), false)
 		}
@@ -90,9 +90,9 @@ func userArg(c *probe.Context, n int) *ir.Value {
 	// A read that fails leaves the zero that is put there first: the page need not be in memory.
 	tmp := b.Addr(b.NewObject("arg", 8, 8), 0)
 	b.Zero(tmp, 0, 8)
-	at := b.Add(b.Load(c.Ctx, a.SP, 8, false), int64(x.Stack(a)+(n-len(regs))*x.Bytes()))
+	at := b.Add(b.U64(c.Ctx, a.SP), int64(x.Stack(a)+(n-len(regs))*x.Bytes()))
 	b.Call(int(asm.FnProbeReadUser), tmp, b.Const(int64(x.Bytes())), at)
-	return b.Load(tmp, 0, 8, false)
+	return b.U64(tmp, 0)
 }
 
 // userRetval is the result of a function of user space.

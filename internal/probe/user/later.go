@@ -284,16 +284,16 @@ func laterArg(c *probe.Context, n int) *ir.Value {
 	b.If(list, there, done)
 	b.Begin(there)
 	at := n * probe.MarkArg
-	get := func(field int) *ir.Value { return b.Load(list, at+field, 8, false) }
-	get8 := func(field int) *ir.Value { return b.Load(list, at+field, 1, false) }
+	get := func(field int) *ir.Value { return b.U64(list, at+field) }
+	get8 := func(field int) *ir.Value { return b.U8(list, at+field) }
 	register := func(offset, left int) *ir.Value {
 		word := b.Addr(b.NewObject("register", 8, 8), 0)
 		b.Zero(word, 0, 8)
 		// The verifier lets a program read its context at constant offsets only; a helper reads
 		// it at any.
-		off := b.Arith(ir.And, b.Load(list, at+offset, 2, false), b.Const(maxRegs))
+		off := b.And(b.Load(list, at+offset, 2, false), maxRegs)
 		b.Call(int(asm.FnProbeReadKernel), word, b.Const(8), b.Arith(ir.Add, c.Ctx, off))
-		return b.Arith(ir.LShr, b.Arith(ir.Shl, b.Load(word, 0, 8, false), get8(left)), get8(left+1))
+		return b.Arith(ir.LShr, b.Arith(ir.Shl, b.U64(word, 0), get8(left)), get8(left+1))
 	}
 	signed := func(v, sign *ir.Value) *ir.Value { return b.Arith(ir.Sub, b.Arith(ir.Xor, v, sign), sign) }
 	v := b.Arith(ir.Mul, register(laterBase, laterBaseLeft), get(laterBaseFactor))
@@ -305,18 +305,18 @@ func laterArg(c *probe.Context, n int) *ir.Value {
 	b.If(get8(laterBytes), inMemory, asItIs)
 	b.Begin(inMemory)
 	// The mask shows the verifier that no more is read than result has room for.
-	b.Call(int(asm.FnProbeReadUser), result, b.Arith(ir.And, get8(laterBytes), b.Const(15)), v)
+	b.Call(int(asm.FnProbeReadUser), result, b.And(get8(laterBytes), 15), v)
 	b.Jump(cut)
 	b.Begin(asItIs)
 	b.Store(result, 0, 8, v)
 	b.Jump(cut)
 	b.Begin(cut)
-	v = b.Arith(ir.Shl, b.Load(result, 0, 8, false), get8(laterShift))
+	v = b.Arith(ir.Shl, b.U64(result, 0), get8(laterShift))
 	v = b.Arith(ir.LShr, v, get8(laterShift))
 	b.Store(result, 0, 8, signed(v, get(laterSign)))
 	b.Jump(done)
 	b.Begin(done)
-	return b.Load(result, 0, 8, false)
+	return b.U64(result, 0)
 }
 
 // splitLater takes the points that come later from those that are there.

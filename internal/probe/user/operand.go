@@ -25,7 +25,7 @@ func operand(c *probe.Context, a *probe.USDTArg) *ir.Value {
 		tmp := b.Addr(b.NewObject("operand", 8, 8), 0)
 		b.Zero(tmp, 0, 8) // stays so if the page is not there
 		b.Call(int(asm.FnProbeReadUser), tmp, b.Const(int64(a.Size)), operandAddr(c, a))
-		return extend(b, b.Load(tmp, 0, 8, false), a)
+		return extend(b, b.U64(tmp, 0), a)
 	}
 	return b.Const(0)
 }
@@ -41,9 +41,9 @@ func extend(b *ir.Builder, v *ir.Value, a *probe.USDTArg) *ir.Value {
 // regPart reads a register or a part of one.
 func regPart(c *probe.Context, r arch.Reg, signed bool) *ir.Value {
 	b := c.B
-	v := b.Load(c.Ctx, r.Offset, 8, false)
+	v := b.U64(c.Ctx, r.Offset)
 	if r.Shift != 0 {
-		v = b.Arith(ir.LShr, v, b.Const(int64(r.Shift)))
+		v = b.LShr(v, int64(r.Shift))
 	}
 	if r.Width < 64 {
 		v = b.Ext(v, r.Width/8, signed)
@@ -74,7 +74,7 @@ func operandAddr(c *probe.Context, a *probe.USDTArg) *ir.Value {
 	if a.Index != nil {
 		v := regPart(c, *a.Index, a.IndexSigned)
 		if a.Scale > 1 {
-			v = b.Arith(ir.Mul, v, b.Const(int64(a.Scale)))
+			v = b.Mul(v, int64(a.Scale))
 		}
 		add(v)
 	}

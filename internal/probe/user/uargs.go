@@ -131,7 +131,7 @@ func userField(c *probe.Context, f types.Field) *ir.Value {
 	if at.In != probe.InRegs || !types.IsScalar(f.Type) {
 		return nil
 	}
-	return c.B.Load(c.Ctx, at.Regs[0], 8, false)
+	return c.B.U64(c.Ctx, at.Regs[0])
 }
 
 // userMemory is Memory of functions of user space: what is on the stack or
@@ -145,23 +145,23 @@ func userMemory(c *probe.Context, f types.Field) (base *ir.Value, user bool) {
 		tmp := b.Addr(b.NewObject("arg", types.RoundUp(f.Type.Size(), 8)+8, 8), 0)
 		// The registers are put together on the program's own stack as they lie in the value.
 		for i, part := range at.Parts {
-			b.Store(tmp, part.Offset, part.Bytes, b.Load(c.Ctx, at.Regs[i], 8, false))
+			b.Store(tmp, part.Offset, part.Bytes, b.U64(c.Ctx, at.Regs[i]))
 		}
 		return tmp, false
 	}
 	// The stack pointer is that of the function's first instruction, which is where the probe is.
-	onStack := func() *ir.Value { return b.Add(b.Load(c.Ctx, c.O.Machine.Arch().SP, 8, false), int64(at.Stack)) }
+	onStack := func() *ir.Value { return b.Add(b.U64(c.Ctx, c.O.Machine.Arch().SP), int64(at.Stack)) }
 	switch {
 	case at.In == probe.InStack:
 		return onStack(), true
 	case len(at.Regs) > 0:
-		return b.Load(c.Ctx, at.Regs[0], 8, false), true
+		return b.U64(c.Ctx, at.Regs[0]), true
 	}
 	tmp := b.Addr(b.NewObject("arg", 8, 8), 0)
 	// If the read fails the address is 0, and so is what is read from there.
 	b.Zero(tmp, 0, 8)
 	b.Call(int(asm.FnProbeReadUser), tmp, b.Const(8), onStack())
-	return b.Load(tmp, 0, 8, false), true
+	return b.U64(tmp, 0), true
 }
 
 // describeUprobe prints the arguments, or the results that args has, as the

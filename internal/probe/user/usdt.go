@@ -505,7 +505,7 @@ func usdtValue(c *probe.Context, n int) *ir.Value {
 		here := b.NewBlock()
 		for _, s := range v.specs {
 			other := b.NewBlock()
-			b.If(b.Arith(ir.Eq, spec, b.Const(int64(s))), here, other)
+			b.If(b.Eq(spec, int64(s)), here, other)
 			b.Begin(other)
 		}
 		next := b.Cur
@@ -517,5 +517,5 @@ func usdtValue(c *probe.Context, n int) *ir.Value {
 	b.Store(result, 0, 8, operand(c, variants[len(variants)-1].arg))
 	b.Jump(done)
 	b.Begin(done)
-	return b.Load(result, 0, 8, false)
+	return b.U64(result, 0)
 }
