@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -39,6 +40,7 @@ func LinkSites(progFD int, g *probe.Group, sites []probe.Site, o *probe.Options,
 // linkSitesMulti finds the sites that the kernel refuses by halving, since it
 // refuses all of a file if it refuses one.
 func linkSitesMulti(progFD int, sites []probe.Site, o *probe.Options, flags uint32, r *Refusals) ([]probe.Link, error) {
+	wait := patience
 	var links []probe.Link
 	var attach func(file []probe.Site) error
 	attach = func(file []probe.Site) error {
@@ -56,7 +58,7 @@ func linkSitesMulti(progFD int, sites []probe.Site, o *probe.Options, flags uint
 		if !counted {
 			m.Semaphores = nil
 		}
-		fd, err := m.Link(o.Kernel, progFD)
+		fd, err := leaving(&wait, func() (int, error) { return m.Link(o.Kernel, progFD) })
 		switch {
 		case err == nil:
 			links = append(links, bpf.HeldFD{FD: bpf.FD(fd), Kernel: o.Kernel})
@@ -90,6 +92,23 @@ func linkSitesMulti(progFD int, sites []probe.Site, o *probe.Options, flags uint
 const occupied = "\n" + `Another tracer may have a probe at this place, with %[1]s semaphore. End it, or trace the place as it does: as a uprobe, or as a mark (usdt).
 If none is running, one that was killed has left its probe in the kernel, where it stays with the file:
 replace the file by a copy (cp %[2]s %[2]s.new && mv %[2]s.new %[2]s) and start the program anew.`
+
+// patience is how long attaching waits in all for probes that are about to leave: those of a hawk that
+// has just ended are closed behind it, while the next may be there already.
+const patience = 500 * time.Millisecond
+
+// leaving attaches, once more as long as the kernel says EINVAL and there is time to wait.
+func leaving[T any](wait *time.Duration, attach func() (T, error)) (T, error) {
+	for {
+		link, err := attach()
+		if *wait <= 0 || !errors.Is(err, unix.EINVAL) {
+			return link, err
+		}
+		const pause = 5 * time.Millisecond
+		time.Sleep(pause)
+		*wait -= pause
+	}
+}
 
 // siteError says what the kernel's error means for a place in a file.
 func siteError(s probe.Site, err error) error {
@@ -136,6 +155,7 @@ func linkSitesPerf(progFD int, sites []probe.Site, o *probe.Options, flags uint3
 	if only := o.KernelPID(); only != 0 {
 		pid, cpu = only, -1
 	}
+	wait := patience
 	var links []probe.Link
 	for _, s := range sites {
 		attr := unix.PerfEventAttr{
@@ -152,7 +172,9 @@ func linkSitesPerf(progFD int, sites []probe.Site, o *probe.Options, flags uint3
 			}
 			continue
 		}
-		l, err := OpenPerf(o.Kernel, &attr, s.Path, progFD, pid, cpu, s.Cookie)
+		l, err := leaving(&wait, func() (probe.Link, error) {
+			return OpenPerf(o.Kernel, &attr, s.Path, progFD, pid, cpu, s.Cookie)
+		})
 		if err != nil {
 			if err := r.Add(s.Point, siteError(s, err)); err != nil {
 				return links, err
