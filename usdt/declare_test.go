@@ -68,3 +68,36 @@ func TestZeroProvider(t *testing.T) {
 		}()
 	}
 }
+
+// TestZeroMarks: marks and providers that nobody has declared do nothing. A struct of marks that is
+// filled only where there is to be tracing is one.
+func TestZeroMarks(t *testing.T) {
+	var marks struct {
+		words Mark
+		none  Mark0
+		one   Mark1[string]
+		two   Mark2[int, []byte]
+		three Mark3[int, int, int]
+		four  Mark4[int, int, int, int]
+		five  Mark5[int, int, int, int, int]
+		six   Mark6[int, int, int, int, int, string]
+	}
+	marks.words.Fire(1, 2)
+	marks.none.Fire()
+	marks.one.Fire("a")
+	marks.two.Fire(1, []byte("b"))
+	marks.three.Fire(1, 2, 3)
+	marks.four.Fire(1, 2, 3, 4)
+	marks.five.Fire(1, 2, 3, 4, 5)
+	marks.six.Fire(1, 2, 3, 4, 5, "c")
+	if marks.words.Enabled() || marks.none.Enabled() || marks.six.Enabled() {
+		t.Error("a mark that is not declared is traced")
+	}
+	var p Provider
+	if err := p.Load(nil); err == nil || !strings.Contains(err.Error(), "New") {
+		t.Errorf("loading no provider: %v", err)
+	}
+	if err := p.Close(); err != nil || p.Path() != "" {
+		t.Errorf("closing no provider: %v, %q", err, p.Path())
+	}
+}

@@ -61,6 +61,15 @@ const ident = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
 var le = binary.LittleEndian
 
+// noteSize is that of the build ID's note.
+const noteSize = 12 + 4 + sha1.Size
+
+// Numbers of sections, which others refer to.
+const (
+	textIndex   = 3
+	dynstrIndex = 7
+)
+
 // newImage lays out the file. Headers and notes have a page of their own; then come pages
 // of code, pages of semaphores, and what is only read from the file.
 func newImage(a *isa, provider string, marks []*mark) (*image, error) {
@@ -76,21 +85,10 @@ func newImage(a *isa, provider string, marks []*mark) (*image, error) {
 	im.code.size = pages(len(code))
 	im.semaphore = part{im.code.offset + im.code.size, pages(2 * len(marks))}
 
-	const programs, noteSize = 5, 12 + 4 + sha1.Size
-	buildID := headerSize + programs*programSize
+	buildID := headerSize + segments*programSize
 	base := buildID + noteSize
 
-	var notes []byte
-	for i, m := range marks {
-		p := &im.places[i]
-		p.semaphore = im.semaphore.offset + 2*i
-		var desc []byte
-		for _, v := range [...]int{p.code + a.probed, base, p.semaphore} {
-			desc = le.AppendUint64(desc, uint64(v))
-		}
-		desc = fmt.Appendf(desc, "%s\x00%s\x00%s\x00", provider, m.name, a.operands(m.kinds))
-		notes = appendNote(notes, "stapsdt", 3, desc)
-	}
+	notes := im.notes(a, marks, base)
 	hash := sha1.New()
 	hash.Write(code)
 	hash.Write(notes)
@@ -103,21 +101,7 @@ func newImage(a *isa, provider string, marks []*mark) (*image, error) {
 		copy(w.b[im.code.offset+i:], a.filler)
 	}
 
-	const (
-		textIndex   = 3
-		dynstrIndex = 7
-	)
-	names := []byte{0}
-	symbols := make([]byte, symbolSize)
-	for i, m := range marks {
-		p := &im.places[i]
-		symbols = appendSymbol(symbols, len(names), p.code, len(a.function), textIndex)
-		names = fmt.Appendf(names, "%s:%s\x00", provider, m.name)
-		if p.entry != p.code {
-			symbols = appendSymbol(symbols, len(names), p.entry, len(a.entry(len(m.kinds), 0)), textIndex)
-			names = fmt.Appendf(names, "%s:%s.entry\x00", provider, m.name)
-		}
-	}
+	names, symbols := im.symbols(a, marks)
 
 	w.section("", section{})
 	w.section(".note.gnu.build-id", section{typ: sectionNote, flags: sectionAlloc, offset: buildID,
@@ -133,17 +117,58 @@ func newImage(a *isa, provider string, marks []*mark) (*image, error) {
 	w.section(".dynstr", section{typ: sectionStrings, offset: w.append(names, 1), size: len(names), align: 1})
 	table, count := w.sections()
 
-	header := [...]struct {
-		typ, flags          uint32
-		offset, size, align int
-	}{
+	im.header(a, w.b[:0:buildID], table, count, [segments]segment{
 		{segmentLoad, segmentRead, 0, base + 1, a.page},
 		{segmentLoad, segmentRead | segmentExec, im.code.offset, im.code.size, a.page},
 		{segmentLoad, segmentRead | segmentWrite, im.semaphore.offset, im.semaphore.size, a.page},
 		{segmentNote, segmentRead, buildID, noteSize, 4},
 		{segmentStack, segmentRead | segmentWrite, 0, 0, 16},
+	})
+	im.bytes = w.b
+	return im, nil
+}
+
+// notes are those by which tracers know the marks. Their semaphores get their places.
+func (im *image) notes(a *isa, marks []*mark, base int) (notes []byte) {
+	for i, m := range marks {
+		p := &im.places[i]
+		p.semaphore = im.semaphore.offset + 2*i
+		var desc []byte
+		for _, v := range [...]int{p.code + a.probed, base, p.semaphore} {
+			desc = le.AppendUint64(desc, uint64(v))
+		}
+		desc = fmt.Appendf(desc, "%s\x00%s\x00%s\x00", im.provider, m.name, a.operands(m.kinds))
+		notes = appendNote(notes, "stapsdt", 3, desc)
 	}
-	at := w.b[:0:buildID]
+	return notes
+}
+
+// symbols are the functions by name, so that stacks show these.
+func (im *image) symbols(a *isa, marks []*mark) (names, symbols []byte) {
+	names, symbols = []byte{0}, make([]byte, symbolSize)
+	for i, m := range marks {
+		p := &im.places[i]
+		symbols = appendSymbol(symbols, len(names), p.code, len(a.function), textIndex)
+		names = fmt.Appendf(names, "%s:%s\x00", im.provider, m.name)
+		if p.entry != p.code {
+			symbols = appendSymbol(symbols, len(names), p.entry, len(a.entry(len(m.kinds), 0)), textIndex)
+			names = fmt.Appendf(names, "%s:%s.entry\x00", im.provider, m.name)
+		}
+	}
+	return names, symbols
+}
+
+// A segment is what a program header says.
+type segment struct {
+	typ, flags          uint32
+	offset, size, align int
+}
+
+// segments is how many there are.
+const segments = 5
+
+// header writes the headers to the front of the file. The table of sections has a place and a length.
+func (im *image) header(a *isa, at []byte, table, count int, list [segments]segment) {
 	at = append(at, ident...)
 	at = le.AppendUint16(at, typeDyn)
 	at = le.AppendUint16(at, a.machine)
@@ -152,18 +177,16 @@ func newImage(a *isa, provider string, marks []*mark) (*image, error) {
 	at = le.AppendUint64(at, headerSize)
 	at = le.AppendUint64(at, uint64(table))
 	at = le.AppendUint32(at, 0)
-	for _, v := range [...]int{headerSize, programSize, len(header), sectionSize, count, count - 1} {
+	for _, v := range [...]int{headerSize, programSize, segments, sectionSize, count, count - 1} {
 		at = le.AppendUint16(at, uint16(v))
 	}
-	for _, h := range header {
+	for _, h := range list {
 		at = le.AppendUint32(at, h.typ)
 		at = le.AppendUint32(at, h.flags)
 		for _, v := range [...]int{h.offset, h.offset, h.offset, h.size, h.size, h.align} {
 			at = le.AppendUint64(at, uint64(v))
 		}
 	}
-	im.bytes = w.b
-	return im, nil
 }
 
 // addCode appends the functions of a mark.

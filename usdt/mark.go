@@ -3,26 +3,47 @@ package usdt
 import (
 	"slices"
 	"sync/atomic"
+	"unsafe"
 )
 
 // A mark is what all marks are inside.
 type mark struct {
-	// counter is the semaphore: how many tracers are attached, which the kernel writes into the
-	// mapped file. It belongs to the kernel and is read without synchronization; the race detector
-	// does not see the other side.
-	counter atomic.Pointer[uint16]
+	// counter is where the semaphore is: so many bytes behind that of marks that are not loaded, which
+	// is the place of a mark that nobody has declared, too.
+	counter uintptr
 	code    uintptr // address of the function; set before counter is
 
 	name  string
 	kinds []Kind // of the words
 }
 
-// never is the counter of marks that are not loaded.
-var never uint16
+// never points to the semaphore of marks that are not loaded.
+var (
+	unloaded uint16
+	never    = unsafe.Pointer(&unloaded)
+)
 
-func (m *mark) enabled() bool { return *m.counter.Load() != 0 }
+// load says where function and semaphore of the mark are.
+func (m *mark) load(code uintptr, semaphore unsafe.Pointer) {
+	m.code = code
+	atomic.StoreUintptr(&m.counter, uintptr(semaphore)-uintptr(never))
+}
 
-// A Mark has up to twelve arguments, whose kinds are told when it is made.
+// semaphore is how many tracers are attached, which the kernel writes into the mapped file. It
+// belongs to the kernel and is read without synchronization; the race detector does not see the other
+// side.
+func (m *mark) semaphore() *uint16 {
+	return (*uint16)(unsafe.Add(never, atomic.LoadUintptr(&m.counter)))
+}
+
+// enabled has to be as short as this. With a test more in it, or a call, the compiler inlines Fire no
+// longer; six arguments are too many for that as it is.
+func (m *mark) enabled() bool {
+	return *(*uint16)(unsafe.Add(never, atomic.LoadUintptr(&m.counter))) != 0
+}
+
+// A Mark has up to twelve arguments, whose kinds are told when it is made. The zero Mark never
+// fires, as the zero values of the other types of marks.
 type Mark struct{ mark }
 
 // Mark declares a mark whose arguments have these kinds. It panics if the name is none, the

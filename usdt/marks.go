@@ -3,7 +3,7 @@ package usdt
 import "unsafe"
 
 // The marks with arguments of Go types. They are alike but for the number of arguments: Fire is small enough to be
-// inlined, and fire makes words of the arguments and calls.
+// inlined (see mark.enabled), and fire makes words of the arguments and calls.
 
 // A Mark0 is a mark without arguments.
 type Mark0 struct{ mark }

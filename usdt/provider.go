@@ -89,7 +89,6 @@ func (p *Provider) add(m *mark, name string, kinds []Kind) {
 		panic(fmt.Sprintf("usdt: mark %s:%s is declared twice", p.name, name))
 	}
 	m.name, m.kinds = name, kinds
-	m.counter.Store(&never)
 	p.marks = append(p.marks, m)
 }
 
@@ -102,6 +101,8 @@ func (p *Provider) Load(o *LoadOptions) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
+	case p.name == "":
+		return errors.New("usdt: the Provider is none that New has made")
 	case p.state != declared:
 		return fmt.Errorf("usdt: provider %s has been loaded before", p.name)
 	case len(p.marks) == 0:
@@ -119,8 +120,7 @@ func (p *Provider) Load(o *LoadOptions) error {
 	}
 	p.image, p.state = im, loaded
 	for i, m := range p.marks {
-		m.code = p.memory.base + uintptr(im.places[i].code)
-		m.counter.Store((*uint16)(p.memory.at(im.places[i].semaphore)))
+		m.load(p.memory.base+uintptr(im.places[i].code), p.memory.at(im.places[i].semaphore))
 	}
 	registry.Lock()
 	registry.loaded = append(registry.loaded, p)
