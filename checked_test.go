@@ -187,9 +187,15 @@ func TestNil(t *testing.T) {
 		"start":    func() error { _, err := p.Start(none, nil); return err },
 		"run":      func() error { _, err := p.Run(none, nil); return err },
 		"recorded": func() error { _, err := hawk.Recorded(nil); return err },
-		"load":     func() error { _, err := hawk.Load(new(bytes.Buffer)); return err },
-		"reader":   func() error { _, err := hawk.Load(nil); return err },
-		"key":      func() error { _, err := p.Sign(nil); return err },
+		"script":   func() error { _, err := hawk.ReadScript("/nosuch.bt"); return err },
+		"pattern": func() (err error) {
+			for _, err = range hawk.Host().Probes(ctx, "nosuch:*", nil) {
+			}
+			return err
+		},
+		"load":   func() error { _, err := hawk.Load(new(bytes.Buffer)); return err },
+		"reader": func() error { _, err := hawk.Load(nil); return err },
+		"key":    func() error { _, err := p.Sign(nil); return err },
 		"machine": func() error {
 			_, err := hawk.Compile(ctx, s, &hawk.CompileOptions{Machine: &hawk.Machine{}})
 			return err

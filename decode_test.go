@@ -101,11 +101,11 @@ func TestNilOutputs(t *testing.T) {
 // TestMadeErrors: errors that tests of a caller make have a text.
 func TestMadeErrors(t *testing.T) {
 	for want, err := range map[string]error{
-		"permission denied: CAP_BPF":                            &hawk.PermissionError{Need: []string{"CAP_BPF"}},
+		"hawk: permission denied: CAP_BPF":                      &hawk.PermissionError{Need: []string{"CAP_BPF"}},
 		"hawk: a probe cannot be attached: kprobe:f":            &hawk.AttachError{Probe: "kprobe:f"},
 		"hawk: the kernel's verifier refused a program: p":      &hawk.VerifierError{Probe: "p"},
 		"hawk: the object was made for another machine: format": &hawk.BindError{Fact: "format"},
-		"unsupported operation: ringbuf: 5.8":                   &hawk.FeatureError{Feature: "ringbuf", Since: "5.8"},
+		"hawk: unsupported operation: ringbuf: 5.8":             &hawk.FeatureError{Feature: "ringbuf", Since: "5.8"},
 	} {
 		if err.Error() != want {
 			t.Errorf("%T: %s, want %s", err, err, want)

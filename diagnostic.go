@@ -3,6 +3,7 @@ package hawk
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 
@@ -160,15 +161,23 @@ var errAttach = errors.New("hawk: a probe cannot be attached")
 // none behind it: it is called by its sentinel and what its fields say.
 func words(err, sentinel error, fields ...string) string {
 	if err != nil {
-		return err.Error()
+		return named(err).Error()
 	}
-	text := sentinel.Error()
+	text := named(sentinel).Error()
 	for _, f := range fields {
 		if f != "" {
 			text += ": " + f
 		}
 	}
 	return text
+}
+
+// named says that an error is hawk's. In the log of a program its words alone do not.
+func named(err error) error {
+	if err == nil || strings.HasPrefix(err.Error(), "hawk: ") {
+		return err
+	}
+	return fmt.Errorf("hawk: %w", err)
 }
 
 // A PermissionError says which capabilities the process lacks.

@@ -173,6 +173,8 @@ func TestMissingProcess(t *testing.T) {
 		var attach *hawk.AttachError
 		if !errors.As(err, &attach) || !errors.Is(err, fs.ErrNotExist) || attach.Probe != "" {
 			t.Errorf("%s: %#v", name, err)
+		} else if !strings.HasPrefix(err.Error(), "hawk: ") {
+			t.Errorf("%s: %v", name, err)
 		}
 		if err == nil {
 			s.Close()
@@ -196,9 +198,21 @@ func TestNothingToAttach(t *testing.T) {
 		if s, err := p.Start(context.Background(), nil); err == nil {
 			s.Close()
 			t.Errorf("%q was started", script)
-		} else if err.Error() == "" {
-			t.Errorf("%q: %#v", script, err)
+		} else if err.Error() != "hawk: No probes to attach" {
+			t.Errorf("%q: %v", script, err)
 		}
+	}
+}
+
+// TestChild: commands have to be allowed. The message names the package once.
+func TestChild(t *testing.T) {
+	p, err := compile(t, ticks, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Start(context.Background(), &hawk.RunOptions{Command: []string{"true"}})
+	if !errors.Is(err, hawk.ErrPolicy) || strings.Count(err.Error(), "hawk: ") != 1 {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -34,7 +34,7 @@ type Script struct {
 func ReadScript(path string, args ...string) (*Script, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, named(err)
 	}
 	return &Script{Name: path, Text: string(text), Args: args, FS: os.DirFS(filepath.Dir(path))}, nil
 }
@@ -51,7 +51,7 @@ type CompileOptions struct {
 	Config  map[string]string // settings as in config = { }; the script's own win
 	PID     int               // trace this process only; 0: all
 	Cgroups []string          // directories of control groups: these and what is below them; none: all
-	Unsafe  bool              // system(), signal(), override() …
+	Unsafe  bool              // system(), signal(), override() …: the option --unsafe of messages
 	Policy  *Policy           // nil: anything that Unsafe allows
 	// Portable: for other kernels too, as WriteTo writes it; not with PID or Cgroups.
 	Portable bool
@@ -79,6 +79,7 @@ type Program struct {
 	warnings Diagnostics
 	machine  *Machine
 	probe    probe.Options
+	take     bool // CompileOptions.Take
 
 	groups []*probe.Stored // of a portable one, in place of programs
 }
@@ -121,7 +122,7 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 	if o == nil {
 		o = &CompileOptions{}
 	}
-	p := &Program{machine: o.Machine}
+	p := &Program{machine: o.Machine, take: o.Take}
 	if p.machine == nil {
 		p.machine = Host()
 	}
@@ -212,13 +213,13 @@ func (p *Program) portable(
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		return nil, err
+		return nil, named(err)
 	case payload == nil || p.warnings.failed():
 		return nil, p.warnings
 	}
 	decoded, err := aot.Decode(payload)
 	if err != nil {
-		return nil, err
+		return nil, named(err)
 	}
 	p.payload = payload
 	if !p.machine.m.Live() { // it starts wherever it is
@@ -268,7 +269,7 @@ func (p *Program) bind(printMaps bool) (*session.Program, error) {
 	if err == nil && !printMaps {
 		prog = prog.Configure(func(c *config.Config) { c.PrintMapsOnExit = false })
 	}
-	return prog, err
+	return prog, named(err)
 }
 
 // noFiles is a file system without files.

@@ -138,8 +138,8 @@ func (m *Machine) list(ctx context.Context, pattern string, o *ListOptions) (out
 	l := probe.Listing{
 		Options: &opts,
 		Emit:    func(l probe.Listed) { add(listed(l), nil) },
-		Warn:    func(msg string) { add(Probe{}, errors.New(msg)) },
-		Passed:  func(kind string, err error) { add(Probe{}, fmt.Errorf("%s: %w", kind, failure(err))) },
+		Warn:    func(msg string) { add(Probe{}, errors.New("hawk: "+msg)) },
+		Passed:  func(kind string, err error) { add(Probe{}, failure(fmt.Errorf("%s: %w", kind, err))) },
 	}
 	if err := l.Pattern(pattern); err != nil {
 		add(Probe{}, failure(err))
@@ -182,7 +182,7 @@ func failure(err error) error {
 	case errors.As(err, &unsupported):
 		return &FeatureError{unsupported.Feature.Name, unsupported.Feature.Since, err}
 	}
-	return err
+	return named(err)
 }
 
 // attachError gives what went wrong at the start of a session its type.

@@ -1,6 +1,7 @@
 package hawk
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -133,6 +134,12 @@ func (m *Map) Take() (*Snapshot, error) {
 		return nil, err
 	}
 	entries, err := r.Take(m.n)
+	if errors.Is(err, session.ErrOneGeneration) {
+		err = fmt.Errorf("a series of so many intervals cannot be taken: %w", errors.ErrUnsupported)
+		if !m.s.p.take {
+			err = fmt.Errorf("to be taken it has to be compiled with CompileOptions.Take: %w", errors.ErrUnsupported)
+		}
+	}
 	if err != nil {
 		return nil, m.failed(err)
 	}
@@ -156,7 +163,8 @@ func (m *Map) failed(err error) error {
 	return err
 }
 
-// Entries yields the elements of a map that fit as values of Go.
+// Entries yields the elements of a map as values of Go. Those that do not fit are left out: of keys
+// or values of another type nothing is left. [Map.Snapshot] and [Value.Decode] have errors.
 func Entries[K comparable, V any](m *Map) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for key, val := range m.All() {

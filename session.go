@@ -33,7 +33,7 @@ const (
 
 // RunOptions say how a program runs.
 type RunOptions struct {
-	Command    []string         // -c: the run ends with it; needs Child
+	Command    []string         // -c: the run ends with it; needs Child; it has the caller's streams
 	Output     Output           // takes events in place of, or beside, Events; nil: none
 	Buffer     int              // events held for a slow reader; 0: 65,536
 	Overflow   Overflow         // when that is full
@@ -81,7 +81,7 @@ func (p *Program) Start(ctx context.Context, o *RunOptions) (*Session, error) {
 	case !(s.o.Budget >= 0):
 		return nil, fmt.Errorf("hawk: RunOptions.Budget: %v is no share of a CPU", s.o.Budget)
 	case !s.o.Child && (s.o.Command != nil || show.RunsCommands(p.res.Object)):
-		return nil, fmt.Errorf("hawk: starting commands has to be allowed by RunOptions.Child: %w", ErrPolicy)
+		return nil, fmt.Errorf("%w: RunOptions.Child has to allow that it starts commands", ErrPolicy)
 	}
 	if err := errors.Join(p.machine.Privileges(), ctx.Err()); err != nil {
 		return nil, err
@@ -321,7 +321,7 @@ type Result struct {
 // not be read.
 type Stats struct {
 	Events, Lost, Missed, Dropped, Unread uint64
-	Programs                              []ProgramStats // with Budget only
+	Programs                              []ProgramStats `json:",omitempty"` // with Budget only
 }
 
 // ProgramStats is what one program did.

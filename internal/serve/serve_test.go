@@ -237,6 +237,7 @@ with hawk.Hawk(sys.argv[1]) as h:
     seen, held = run.stats()["Events"], run._events.qsize()
     while run.stats()["Dropped"] < 20:
         pass
+    print(*run.stats())
     print(run.stats()["Events"] < seen + 100, len([e for e in (run.stop(), run)[1] if e["kind"] == "print"]) <= held + 5)
     print(list(run))
     h._process.kill()
@@ -269,8 +270,8 @@ with hawk.Hawk(sys.argv[2]) as h:
 	cmd.Env = append(os.Environ(), "PYTHONPATH=../../contrib/python")
 	out, err := cmd.CombinedOutput()
 	const want = "[1, 15]\n2 [['a', 1]]\n{'n': 1, 'who': 'x'}\n0 end\nTrue 0 0\n" +
-		"there is no parameter tkae: did you mean take?\nNo probes to attach 0\n" +
-		"a request has at most 16777216 bytes\n1\nTrue True\n[]\n" +
+		"there is no parameter tkae: did you mean take?\nhawk: No probes to attach 0\n" +
+		"a request has at most 16777216 bytes\n1\nEvents Lost Missed Dropped Unread\nTrue True\n[]\n" +
 		"hawk has ended\nhawk has ended\nhawk has ended\n"
 	if err != nil || string(out) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, out, want)
