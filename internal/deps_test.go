@@ -25,7 +25,7 @@ const order = `
 	view view/history
 	export saved
 	object
-	output outfile tool notation strace
+	output outfile tool unit notation strace
 	builtin builtin/kernel builtin/show builtin/table
 	aot
 	expand check policy view/derive

@@ -15,6 +15,7 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/session/child"
 	"github.com/hawktrace/hawk/internal/tool"
+	"github.com/hawktrace/hawk/internal/unit"
 )
 
 // mode is what the run is for.
@@ -288,7 +289,7 @@ func (s *settings) addComm(text string) error {
 // addUID adds a user of --uid, by name or number. A number need not be one of a user that the
 // machine knows.
 func (s *settings) addUID(text string) error {
-	number, err := readUser(text)
+	number, err := unit.User(text)
 	if err != nil {
 		return usagef("USAGE: invalid value for --uid: %v", err)
 	}

@@ -56,12 +56,8 @@ func (c *command) asStrace() error {
 	if c.output != "" && (len(c.given["follow-forks"]) > 1 || c.given["output-separately"] != nil) {
 		o.Separate, c.output, o.ToFile = c.output, "", true
 	}
-	switch c.format {
-	case "", output.PlainText.Name:
-	case output.Objects.Name:
-		o.JSON = true
-	default:
-		return usagef("%s: --format takes text or json", c.tool.Name)
+	if err := c.callFormat(o); err != nil {
+		return err
 	}
 	c.appends = c.given["output-append-mode"] != nil
 	o.Append = c.appends
@@ -100,6 +96,21 @@ func (c *command) asStrace() error {
 	one := *c.tool
 	one.Script += strace.Plans(o)
 	c.tool, c.lines = &one, func(w io.Writer, rest output.Sink) output.Sink { return strace.NewSink(w, rest, o) }
+	return nil
+}
+
+// callFormat reads how calls are shown, and refuses a command that reads them: it would have to be run by hawk.
+func (c *command) callFormat(o *strace.Options) error {
+	switch c.format {
+	case "", output.PlainText.Name:
+	case output.Objects.Name:
+		o.JSON = true
+	default:
+		return usagef("%s: --format takes text or json", c.tool.Name)
+	}
+	if strings.HasPrefix(c.output, "|") || strings.HasPrefix(c.output, "!") {
+		return usagef("%s: -o takes a file, and no command\nHINT: 2>&1 | in place of -o |", c.tool.Name)
+	}
 	return nil
 }
 
@@ -190,6 +201,9 @@ type lining func(w io.Writer, rest output.Sink) output.Sink
 func (c *command) findProgram() error {
 	o := strace.Defaults(runtime.GOARCH)
 	o.ToFile = c.output != ""
+	if err := c.callFormat(o); err != nil {
+		return err
+	}
 	// A process sees files of its own root, which a container has elsewhere.
 	search := exe.Search{PID: c.pid}
 	name := ""
@@ -200,6 +214,7 @@ func (c *command) findProgram() error {
 	if err != nil {
 		return usagef("%s: %v", c.tool.Name, err)
 	}
+	o.Names = c.argumentNames
 	o.Debug = func(file string) (*dwarf.File, error) { return c.machine.Debug(file, "") }
 	if names := c.given["user"]; names != nil {
 		if c.argv == nil {

@@ -3,25 +3,18 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/hawktrace/hawk/internal/arch"
-	"github.com/hawktrace/hawk/internal/cdef"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/strace"
-	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/tool"
+	"github.com/hawktrace/hawk/internal/unit"
 )
 
 // fromAbroad puts hawk's tool in place of one of another collection, unless that is a file. A
@@ -82,16 +75,17 @@ func toolTable(t *tool.Tool) []option {
 			}})
 		}
 	}
-	if t.RunsCommand() && !t.RunsProgram() {
-		own = append(own, lackingOptions(strace.Lacking)...)
+	if t.RunsCommand() {
+		lacking := strace.Lacking
+		if t.RunsProgram() {
+			lacking = strace.LackingCalls
+		}
+		own = append(own, lackingOptions(lacking)...)
 		own = append(own, option{long: "format", arg: "FORMAT", doc: "text, or json: an object for each call",
 			set: func(s *settings, v string) error {
 				s.format = v
 				return nil
 			}})
-	}
-	if t.RunsProgram() {
-		own = append(own, lackingOptions(strace.LackingCalls)...)
 	}
 	own = append(own, option{long: "print-script", doc: "print the script with options and operands put in, and end",
 		set: func(s *settings, _ string) error { return s.setMode(modePrint, "--print-script") }})
@@ -222,7 +216,7 @@ func (s *settings) elsewhere(word string) string {
 // here and not by the script, so that an error names the option.
 func (s *settings) give(o *tool.Option, text string) error {
 	values := []string{text}
-	if o.List() && o.Unit() != specUnit {
+	if o.List() && o.Unit() != unit.Spec {
 		values = strings.Split(text, ",")
 	}
 	// An option that is only switched on has the value true for the script.
@@ -230,7 +224,7 @@ func (s *settings) give(o *tool.Option, text string) error {
 		values[0] = "true"
 	}
 	for i, v := range values {
-		read, err := readValue(o.Unit(), o.Doc, v)
+		read, err := unit.Read(o.Unit(), o.Doc, v)
 		if choices := o.Choices(); choices != nil && !slices.Contains(choices, v) {
 			err = noChoice("\""+v+"\" is not known", spell.Nearest(v, choices), choices)
 		}
@@ -287,14 +281,14 @@ func (c *command) finishTool() error {
 			continue
 		}
 		for j := 0; len(rest) > 0 && (j == 0 || o.Rest); j++ {
-			unit := ""
+			of := ""
 			switch o.Kind {
 			case "time":
-				unit = "TIME"
+				of = "TIME"
 			case "tty":
-				unit = "TTY"
+				of = "TTY"
 			}
-			value, err := readValue(unit, o.Doc, rest[0])
+			value, err := unit.Read(of, o.Doc, rest[0])
 			if err != nil {
 				return usagef("%s: %s: %v", c.tool.Name, o.Name, err)
 			}
@@ -479,10 +473,10 @@ func (c *command) toolTexts() map[string]string {
 	}
 	for i := range c.tool.Options {
 		o := &c.tool.Options[i]
-		if values := c.given[o.Name]; len(values) > 0 && (strings.HasSuffix(o.Unit(), flagUnit) || o.Unit() == "SIG") {
+		if values := c.given[o.Name]; len(values) > 0 && (strings.HasSuffix(o.Unit(), unit.Flag) || o.Unit() == "SIG") {
 			bits := uint64(0)
 			for _, v := range values {
-				n, _ := strconv.ParseUint(v, 10, 64) // as readValue has written it
+				n, _ := strconv.ParseUint(v, 10, 64) // as unit.Read has written it
 				bits |= n
 			}
 			texts[o.Name] = strconv.FormatUint(bits, 10)
@@ -496,267 +490,4 @@ func (c *command) toolFail(err error) int {
 	status := c.fail(exitUsage, fmt.Errorf("%s: %w", c.tool.Name, err))
 	fmt.Fprint(c.err, c.seeHelp())
 	return status
-}
-
-// readValue is the value that a script gets of an option whose value is called unit: a
-// TIME in nanoseconds, BYTES as their number, a USER or ERRNO as the number, a SIG as its bit, a
-// DISK as the kernel calls it. An IP, a NET and a PORT are checked. What else it is called, the script has the text.
-func readValue(unit, doc, text string) (string, error) {
-	switch unit {
-	case "TIME":
-		d, err := readTime(text, doc)
-		return strconv.FormatInt(int64(d), 10), err
-	case "BYTES":
-		return readBytes(text)
-	case "USER":
-		return readUser(text)
-	case "SIG":
-		return readSignal(text)
-	case "ERRNO":
-		return readErrno(text)
-	case "DISK":
-		return readDisk("/sys/class/block", text)
-	case "FS":
-		return readFileSystem("/proc/filesystems", "/proc/mounts", text)
-	case "TTY":
-		return readTTY(text)
-	case "CPU":
-		return readCPU("/sys/devices/system/cpu", text)
-	case "IP":
-		if a, err := netip.ParseAddr(text); err != nil || a.Zone() != "" {
-			return "", fmt.Errorf("\"%s\" is no IP address", text)
-		}
-	case "NET":
-		if !isNetwork(text) {
-			return "", fmt.Errorf("\"%s\" is no network of IPv4: these are written as 10.0.0.0/8, or 10.0.0.1", text)
-		}
-	case "PORT":
-		if _, err := strconv.ParseUint(text, 10, 16); err != nil {
-			return "", fmt.Errorf("\"%s\" is no port: these are numbers up to 65535", text)
-		}
-	}
-	if prefix, ok := strings.CutSuffix(unit, flagUnit); ok {
-		return readFlag(prefix, text)
-	}
-	return text, nil
-}
-
-// specUnit is what the value of an option is called that is a notation with commas of its own.
-const specUnit = "SPEC"
-
-// flagUnit ends what the value of an option is called that is a constant of the C
-// headers: O_FLAG.
-const flagUnit = "_FLAG"
-
-// readFlag is the number of a constant, which may be written without the prefix.
-func readFlag(prefix, text string) (string, error) {
-	name := strings.ToUpper(text)
-	if !strings.HasPrefix(name, prefix+"_") {
-		name = prefix + "_" + name
-	}
-	value, ok := cdef.Constant(name, arch.Native().Name)
-	if !ok {
-		return "", errors.New("no constant is called \"" + name + "\"")
-	}
-	return strconv.FormatUint(value, 10), nil
-}
-
-// readErrno is the number of an error, which may be given by name. 4095 is the largest that the
-// kernel can return.
-func readErrno(text string) (string, error) {
-	if n, err := strconv.ParseUint(text, 10, 12); err == nil && n > 0 {
-		return text, nil
-	}
-	value, ok := cdef.Constant(strings.ToUpper(text), arch.Native().Name)
-	if !ok || !strings.HasPrefix(strings.ToUpper(text), "E") || value > 4095 {
-		return "", fmt.Errorf("\"%s\" is no error like 2 or ENOENT", text)
-	}
-	return strconv.FormatUint(value, 10), nil
-}
-
-// unitWords are the words by which the text of an option says what a plain number is.
-var unitWords = map[string]string{
-	"s": "s", "second": "s", "seconds": "s", "ms": "ms", "milliseconds": "ms", "us": "us", "microseconds": "us",
-	"ns": "ns", "nanoseconds": "ns",
-}
-
-// readTime reads a number with a unit, or one in the unit that doc names, seconds if it
-// names none.
-func readTime(text, doc string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		unit := "s"
-		for word := range strings.FieldsFuncSeq(doc, func(r rune) bool { return r < 'a' || r > 'z' }) {
-			if u, ok := unitWords[word]; ok {
-				unit = u
-				break
-			}
-		}
-		d, err = time.ParseDuration(text + unit)
-	}
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("\"%s\" is no time like 10, 10s or 500ms", text)
-	}
-	return d, nil
-}
-
-// readBytes reads a size, with K, M or G for powers of 1024.
-func readBytes(text string) (string, error) {
-	digits, shift := text, 0
-	for i, letters := range []string{"kK", "mM", "gG"} {
-		if cut := strings.TrimRight(text, letters); cut != text && len(text)-len(cut) == 1 {
-			digits, shift = cut, 10*(i+1)
-		}
-	}
-	n, err := strconv.ParseUint(digits, 10, 64)
-	// A size of which the shift loses bits is none.
-	if err != nil || n<<shift>>shift != n {
-		return "", fmt.Errorf("\"%s\" is no size like 4096, 4K or 1M", text)
-	}
-	return strconv.FormatUint(n<<shift, 10), nil
-}
-
-// readSignal is the bit of a signal, as in a sigset_t. Signals are given as numbers too, and
-// real-time ones only so.
-func readSignal(text string) (string, error) {
-	n, _, err := syntax.ParseSigned(text)
-	if name := strings.ToUpper(text); err != nil {
-		if !strings.HasPrefix(name, "SIG") {
-			name = "SIG" + name
-		}
-		n = uint64(unix.SignalNum(name))
-	}
-	if n == 0 || n > 64 {
-		return "", fmt.Errorf("\"%s\" is no signal", text)
-	}
-	return strconv.FormatUint(1<<(n-1), 10), nil
-}
-
-// readDisk is the name of a disk among the block devices in a directory of sysfs; it may be
-// given as a file of /dev. A partition is none: requests are the disk's. The directory is an
-// argument for the sake of tests.
-func readDisk(dir, text string) (string, error) {
-	name := strings.ReplaceAll(strings.TrimPrefix(text, "/dev/"), "/", "!") // as sysfs spells cciss/c0d0
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return text, nil // nothing is known of disks
-	}
-	var disks []string
-	for _, e := range entries {
-		partition := filepath.Join(dir, e.Name(), "partition")
-		_, err := os.Stat(partition)
-		switch {
-		case err != nil:
-			disks = append(disks, e.Name())
-		case e.Name() == name:
-			// sysfs has the directory of a partition within that of its disk.
-			disk, _ := filepath.EvalSymlinks(filepath.Join(dir, name))
-			return "", fmt.Errorf("%s is a partition; requests are those of its disk, %s", name,
-				filepath.Base(filepath.Dir(disk)))
-		}
-	}
-	if !slices.Contains(disks, name) {
-		msg := fmt.Sprintf("no disk is called \"%s\"", text)
-		if near := spell.Nearest(name, disks); near != "" {
-			msg += "; did you mean " + near + "?"
-		}
-		return "", errors.New(msg)
-	}
-	return strings.ReplaceAll(name, "!", "/"), nil
-}
-
-// modular are types of file systems that kernels load when the first of them is mounted, so that who waits for
-// that may name them before.
-var modular = []string{"9p", "bcachefs", "btrfs", "ceph", "cifs", "exfat", "f2fs", "fuse", "gfs2", "isofs", "jfs",
-	"nfs", "nfs4", "ntfs3", "ocfs2", "overlay", "smb3", "udf", "vfat", "xfs", "zfs"}
-
-// readFileSystem checks the type of a file system against those that a file has which is written as
-// /proc/filesystems is: a name at the end of each line. Of names as near to a wrong one that of a file system
-// which is mounted is meant, as lines of the second file say in their third words.
-func readFileSystem(list, mounts, text string) (string, error) {
-	data, err := os.ReadFile(list)
-	if err != nil {
-		return text, nil // nothing is known of file systems
-	}
-	var known []string
-	mounted, _ := os.ReadFile(mounts)
-	for line := range strings.Lines(string(mounted)) {
-		if words := strings.Fields(line); len(words) > 2 {
-			known = append(known, words[2])
-		}
-	}
-	known = append(known, modular...)
-	for line := range strings.Lines(string(data)) {
-		known = append(known, strings.TrimSpace(line[strings.IndexByte(line, '\t')+1:]))
-	}
-	if slices.Contains(known, text) {
-		return text, nil
-	}
-	if kind, what, ok := strings.Cut(text, "."); ok && slices.Contains(known, kind) {
-		return "", fmt.Errorf("the kernel has %s for every %s, %s among them: give that", kind, kind, what)
-	}
-	msg := fmt.Sprintf("no file system is called \"%s\"", text)
-	if near := spell.Nearest(text, known); near != "" {
-		msg += "; did you mean " + near + "?"
-	}
-	return "", errors.New(msg)
-}
-
-// readTTY is the number of a pseudo terminal or the name of another one, which may be given as a file of /dev.
-// It need not be there, since containers have a /dev of their own.
-func readTTY(text string) (string, error) {
-	name := strings.TrimPrefix(text, "/dev/")
-	number, pseudo := strings.CutPrefix(name, "pts/")
-	if _, err := strconv.ParseUint(number, 10, 31); err == nil && (pseudo || name == text) {
-		return number, nil
-	}
-	if strings.HasPrefix(name, "tty") && !strings.Contains(name, "/") {
-		return name, nil
-	}
-	return "", fmt.Errorf("\"%s\" is no terminal: these are called /dev/pts/3, 3 or ttyS0", text)
-}
-
-// readCPU is the number of a CPU that a directory of sysfs has. Without sysfs any number is
-// believed.
-func readCPU(dir, text string) (string, error) {
-	n, err := strconv.ParseUint(text, 10, 31)
-	if err != nil {
-		return "", fmt.Errorf("\"%s\" is no number of a CPU", text)
-	}
-	name := strconv.FormatUint(n, 10)
-	if _, err := os.Stat(dir); err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "cpu"+name)); err != nil {
-			return "", fmt.Errorf("there is no CPU %s", name)
-		}
-	}
-	return name, nil
-}
-
-// readUser is the number of a user, who may be named. A number need not be one of a user that
-// the machine knows, as in containers.
-func readUser(text string) (string, error) {
-	if n, negative, err := syntax.ParseSigned(text); err == nil && !negative {
-		return strconv.FormatUint(n, 10), nil
-	}
-	const list = "/etc/passwd"
-	data, err := os.ReadFile(list)
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(string(data)) {
-		fields := strings.Split(line, ":")
-		if len(fields) > 2 && fields[0] == text {
-			return fields[2], nil
-		}
-	}
-	return "", errors.New("no user is called \"" + text + "\"")
-}
-
-// isNetwork reports whether a text is a network of IPv4, or one address of it.
-func isNetwork(text string) bool {
-	if net, err := netip.ParsePrefix(text); err == nil {
-		return net.Addr().Is4()
-	}
-	a, err := netip.ParseAddr(text)
-	return err == nil && a.Is4()
 }

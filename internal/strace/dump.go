@@ -41,26 +41,16 @@ func (d *descriptors) has(fd int) bool { return d != nil && slices.Contains(d.fd
 // Dumps reports whether data are dumped.
 func (f *Filter) Dumps() bool { return f.read != nil || f.write != nil }
 
-// A dumped says which argument of a call has the data, and in which direction they go.
-type dumped struct {
-	arg    int
-	writes bool
-}
-
-// dumps are the calls whose data can be dumped; what the data are their arguments say.
-var dumps = map[string]dumped{
-	"read": {1, false}, "pread64": {1, false}, "recv": {1, false}, "recvfrom": {1, false},
-	"mq_timedreceive": {1, false}, "readv": {1, false}, "preadv": {1, false}, "preadv2": {1, false},
-	"recvmsg": {1, false}, "write": {1, true}, "pwrite64": {1, true}, "send": {1, true}, "sendto": {1, true},
-	"mq_timedsend": {1, true}, "writev": {1, true}, "pwritev": {1, true}, "pwritev2": {1, true},
-	"vmsplice": {1, true}, "sendmsg": {1, true},
-}
+// receives and sends are the calls whose data can be dumped; what the data are their second argument says.
+const (
+	receives words = " read pread64 recv recvfrom mq_timedreceive readv preadv preadv2 recvmsg "
+	sends    words = " write pwrite64 send sendto mq_timedsend writev pwritev pwritev2 vmsplice sendmsg "
+)
 
 // wholly reports whether data of a call are dumped, so that all of them are copied. -s limits what
 // lines show; a dump shows everything that was transferred (up to most).
 func (f *Filter) wholly(name string) bool {
-	of, known := dumps[name]
-	return known && (of.writes && f.write != nil || !of.writes && f.read != nil)
+	return f.write != nil && sends.has(name) || f.read != nil && receives.has(name)
 }
 
 // most is how many bytes of a buffer are dumped; what is beyond that is counted.
@@ -72,20 +62,19 @@ func (s *Sink) dump(c *Call) {
 	if !s.o.Dumps() || c.failed() || c.Unfinished || s.of == nil {
 		return
 	}
-	of, known := dumps[s.of.name]
-	set := s.o.read
-	if of.writes {
-		set = s.o.write
+	set, known := s.o.read, receives.has(s.of.name)
+	if sends.has(s.of.name) {
+		set, known = s.o.write, true
 	}
-	if !known || !set.has(int(int32(c.Args[0]))) || of.arg >= len(s.of.args) {
+	if !known || !set.has(int(int32(c.Args[0]))) || len(s.of.args) < 2 {
 		return
 	}
 	s.b = s.b[:0]
 	// The result, not the size of the buffer: a short read has less, and garbage behind it.
-	addr, left := c.Args[of.arg], c.Result
-	switch s.of.args[of.arg].kind {
+	addr, left := c.Args[1], c.Result
+	switch s.of.args[1].kind {
 	case "iov", "iovr":
-		s.dumpBuffers(addr, int(c.Args[of.arg+1]), left)
+		s.dumpBuffers(addr, int(c.Args[2]), left)
 	case "msghdr":
 		// struct msghdr: the array of buffers is at 16, how many there are at 24.
 		if b, ok := c.mem.whole(addr, 56, false); ok {

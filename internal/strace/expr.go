@@ -113,10 +113,10 @@ func calls(set, goarch string) (out []matcher, not bool, err error) {
 				return nil, false, err
 			}
 			out = append(out, matcher{expr: re})
-		case classes[word] != "":
-			out = append(out, matcher{classes: classes[word]})
-		case classes["%"+word] != "":
-			out = append(out, matcher{classes: classes["%"+word]})
+		case classes.of(word) != "":
+			out = append(out, matcher{classes: classes.of(word)})
+		case classes.of("%"+word) != "":
+			out = append(out, matcher{classes: classes.of("%" + word)})
 		case strings.HasPrefix(word, "%"):
 			return nil, false, fmt.Errorf("no class of system calls is called %s", word)
 		case slices.Contains(all, word):

@@ -208,15 +208,15 @@ func (p *protoParser) past(open, end string) error {
 }
 
 // qualifiers are words of C that change nothing of how a value is shown; an attribute has more behind it.
-var qualifiers = map[string]bool{"const": true, "volatile": true, "restrict": true, "__restrict": true,
-	"__restrict__": true, "extern": true, "static": true, "inline": true, "__inline": true, "__extension__": true,
-	"register": true, "_Noreturn": true, "__const": true, "__attribute__": true, "__asm__": true, "_Nullable": true}
+const qualifiers words = "" +
+	" const volatile restrict __restrict __restrict__ extern static inline __inline __extension__ register " +
+	"_Noreturn __const __attribute__ __asm__ _Nullable "
 
 // qualifier goes over one; constant says that it was const. Attributes and alike have
 // parentheses behind them, with anything inside.
 func (p *protoParser) qualifier() (constant, ok bool, err error) {
 	word := p.word()
-	if !qualifiers[word] {
+	if !qualifiers.has(word) {
 		return false, false, nil
 	}
 	p.at++
@@ -429,21 +429,17 @@ func (t shownType) words() string {
 
 // plainTypes are the types of ltrace.conf, and names of C that are everywhere. They are those of
 // 64-bit Linux, where a long has 8 bytes.
-var plainTypes = map[string]string{
-	"void": "v", "int": "d", "uint": "u", "short": "d", "ushort": "u", "char": "c", "uchar": "u", "long": "ld",
-	"ulong": "lu", "octal": "o", "addr": "p", "file": "p", "string": "s", "format": "F", "float": "D", "double": "D",
-	"bool": "d", "_Bool": "d", "size_t": "lu", "ssize_t": "ld", "off_t": "ld", "off64_t": "ld", "time_t": "ld",
-	"ptrdiff_t": "ld", "intptr_t": "ld", "uintptr_t": "lu", "int8_t": "d", "int16_t": "d", "int32_t": "d",
-	"int64_t": "ld", "uint8_t": "u", "uint16_t": "u", "uint32_t": "u", "uint64_t": "lu", "mode_t": "o", "pid_t": "d",
-	"uid_t": "u", "gid_t": "u", "id_t": "u", "socklen_t": "u", "in_addr_t": "u", "in_port_t": "u", "clockid_t": "d",
-	"wchar_t": "d", "wint_t": "d", "clock_t": "ld", "suseconds_t": "ld", "useconds_t": "u", "dev_t": "lu",
-	"ino_t":   "lu",
-	"va_list": "p", "__builtin_va_list": "p",
-}
+const plainTypes words = "" +
+	" void=v int=d uint=u short=d ushort=u char=c uchar=u long=ld ulong=lu octal=o addr=p file=p string=s " +
+	"format=F float=D double=D bool=d _Bool=d size_t=lu ssize_t=ld off_t=ld off64_t=ld time_t=ld " +
+	"ptrdiff_t=ld intptr_t=ld uintptr_t=lu int8_t=d int16_t=d int32_t=d int64_t=ld uint8_t=u uint16_t=u " +
+	"uint32_t=u uint64_t=lu mode_t=o pid_t=d uid_t=u gid_t=u id_t=u socklen_t=u in_addr_t=u in_port_t=u " +
+	"clockid_t=d wchar_t=d wint_t=d clock_t=ld suseconds_t=ld useconds_t=u dev_t=lu ino_t=lu va_list=p " +
+	"__builtin_va_list=p "
 
 // wrappers are the types of ltrace.conf that say how another type is shown.
-var wrappers = map[string]bool{"hex": true, "oct": true, "octal": true, "bool": true, "hide": true, "bitvec": true,
-	"enum": true, "array": true, "struct": true, "string": true}
+const wrappers words = "" +
+	" hex oct octal bool hide bitvec enum array struct string "
 
 // typeOf reads a type with its asterisks. The depth bounds the recursion, since a file may be
 // made to exhaust the stack.
@@ -469,7 +465,7 @@ func (p *protoParser) typeOf(depth int) (t shownType, err error) {
 	}
 	text := false
 	switch next := p.behind(); {
-	case next == "(" && wrappers[word] || word == "string" && next == "[":
+	case next == "(" && wrappers.has(word) || word == "string" && next == "[":
 		p.at++
 		if t, err = p.wrapped(word, depth); err != nil {
 			return t, err
@@ -563,10 +559,10 @@ func (p *protoParser) number() shownType {
 			kind, param, _ := strings.Cut(words, ":")
 			return shownType{kind: kind, param: param}
 		}
-		if kind, ok := plainTypes[name]; ok {
+		if kind := plainTypes.of(name); kind != "" {
 			return shownType{kind: kind}
 		}
-		if next := p.word(); isBasic(next) || plainTypes[next] != "" || p.named[next] != "" {
+		if next := p.word(); isBasic(next) || plainTypes.of(next) != "" || p.named[next] != "" {
 			words = 0 // a macro stood in front of the type: ZEXTERN
 			p.at--
 			continue
@@ -579,7 +575,7 @@ func (p *protoParser) number() shownType {
 // one: on another line only with the underscores of the C library's.
 func (p *protoParser) isAttribute() bool {
 	word := p.word()
-	return isName(word) && (qualifiers[word] || strings.HasPrefix(word, "__") ||
+	return isName(word) && (qualifiers.has(word) || strings.HasPrefix(word, "__") ||
 		isMacro(word) && p.words[p.at].line == p.words[p.at-1].line)
 }
 

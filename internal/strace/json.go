@@ -26,40 +26,39 @@ func (s *Sink) object(c *Call) {
 	if !wanted {
 		return
 	}
-	s.b = append(s.b[:0], `{"type": "syscall", "data": {"time": `...)
-	s.int(c.Enter + s.offset)
-	field := func(name string, v int64) {
-		s.str(`, "` + name + `": `)
-		s.int(v)
-	}
-	field("pid", int64(c.PID))
-	field("tid", int64(c.TID))
+	s.opens("syscall", c)
 	if th := s.threads[c.TID]; th != nil && th.comm != "" {
-		s.str(`, "comm": `)
-		s.b = value.AppendJSONString(s.b, []byte(th.comm))
+		s.textMember("comm", []byte(th.comm))
 	}
-	s.str(`, "name": `)
-	s.b = value.AppendJSONString(s.b, []byte(s.of.name))
+	s.textMember("name", []byte(s.of.name))
 	// The numbers of 32-bit programs are moved by compat to keep both tables in one.
-	field("nr", int64(number(c.Nr)))
+	s.member("nr", int64(number(c.Nr)))
 	if c.Nr >= compat {
 		s.str(`, "abi": "i386"`)
 	}
+	values := c.Args[:]
+	if s.of.name == "clone" { // which shows them in an order of its own
+		values = nil
+	}
+	s.given(c, text, result, s.argumentNames(c), values, true)
+}
+
+// given ends the object of a call: its arguments, in text at their commas, and what it came to.
+func (s *Sink) given(c *Call, text, result []byte, names []string, values []uint64, system bool) {
 	s.str(`, "args": [`)
-	names := s.argumentNames(c)
 	for i, arg := range arguments(text) {
 		if i > 0 {
 			s.str(", ")
 		}
 		s.str("{")
-		if i < len(c.Args) && s.of.name != "clone" { // which shows them in an order of its own
+		if i < len(values) {
 			if i < len(names) {
 				s.str(`"name": `)
 				s.b = value.AppendJSONString(s.b, []byte(names[i]))
 				s.str(", ")
 			}
 			s.str(`"value": `)
-			s.uint(c.Args[i])
+			s.uint(values[i])
 			s.str(", ")
 		}
 		s.str(`"text": `)
@@ -68,20 +67,39 @@ func (s *Sink) object(c *Call) {
 	}
 	s.str("]")
 	if !c.Unfinished {
-		field("ret", c.Result)
-		if c.failed() {
+		s.member("ret", c.Result)
+		if system && c.failed() {
 			s.str(`, "error": "` + errorName(int(-c.Result)) + `"`)
 		}
-		field("duration_ns", c.Exit-c.Enter)
+		s.member("duration_ns", c.Exit-c.Enter)
 	}
-	s.str(`, "result": `)
-	s.b = value.AppendJSONString(s.b, result)
+	s.textMember("result", result)
 	if c.noted != nil && c.stack != nil {
 		s.str(`, "stack": `)
 		s.b = value.AppendJSON(s.b, c.stack)
 	}
 	s.str("}}")
 	s.line()
+}
+
+// opens begins the object of a call.
+func (s *Sink) opens(kind string, c *Call) {
+	s.b = append(s.b[:0], `{"type": "`+kind+`", "data": {"time": `...)
+	s.int(c.Enter + s.offset)
+	s.member("pid", int64(c.PID))
+	s.member("tid", int64(c.TID))
+}
+
+// member appends a number to an object.
+func (s *Sink) member(name string, v int64) {
+	s.str(`, "` + name + `": `)
+	s.int(v)
+}
+
+// textMember appends text to an object.
+func (s *Sink) textMember(name string, v []byte) {
+	s.str(`, "` + name + `": `)
+	s.b = value.AppendJSONString(s.b, v)
 }
 
 // argumentNames are the names of a call's arguments, looked up once. Programs of 32 bits give some

@@ -31,6 +31,8 @@ var Lacking = []Lack{
 	{0, "argv0", "NAME", "sh -c 'exec -a NAME command' (bash) sets it"},
 	{0, "kill-on-exit", "", "timeout(1) ends a command"},
 	{0, "tips", "[WHAT]", "hawk help strace shows the manual"},
+	{0, "lossless", "", "HAWK_PERF_RB_PAGES in the environment makes the buffer larger; -c loses nothing"},
+	{0, "uring", "", "hawk -e 'tracepoint:io_uring:io_uring_submit_req { … }' shows what io_uring does"},
 	{0, "stack-trace-frame-limit", "N", "stacks are shown whole"},
 }
 
@@ -38,5 +40,5 @@ var Lacking = []Lack{
 var LackingCalls = []Lack{
 	{'D', "debug", "MASK", "-d asm and others show how the script of hawk is made, see hawk --help"},
 	{'V', "", "", "hawk --version"},
-	{'A', "", "MAXELTS", "members of structs and elements of arrays are not shown"},
+	{'A', "", "MAXELTS", ""}, // elements of arrays are not shown, and so not too many
 }

@@ -35,6 +35,7 @@ type Program struct {
 	// behind are how long the instructions are that call, by the same.
 	behind map[uint64]uint64
 	Frames int // of stacks, -w
+	name   string
 	// Warnings are about files that were read.
 	Warnings []string
 	// Passed are calls that are not traced, as no symbol says that they are instructions.
@@ -67,7 +68,8 @@ type Program struct {
 func NewProgram(file string, mapped []string, o *Options, given map[string][]string) (*Program, error) {
 	// These are the column, the quotes and the padding of ltrace.
 	o.Column, o.Quoting, o.Tight = 50, octal, true
-	p := &Program{Options: o, Signals: given["no-signals"] == nil, calls: map[uint64]*function{}}
+	p := &Program{Options: o, Signals: given["no-signals"] == nil, calls: map[uint64]*function{},
+		name: filepath.Base(file)}
 	p.System = given["system-calls"] != nil
 	if values := given["demangle"]; values != nil {
 		p.Mangled = values[len(values)-1] == "false"
@@ -140,7 +142,7 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 	// fn.alone: its return gets no probe.
 	add := func(s exe.Symbol, name string, fn function) {
 		fn.key, fn.name = name, p.called(name)
-		fn.alone = !p.Results || keeps[name]
+		fn.alone = !p.Results || keeps.has(name)
 		p.calls[s.Addr-start] = &fn
 		if strings.ContainsAny(s.Name, unwritable) {
 			p.Unwritten++
@@ -184,7 +186,7 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 	sites, passed := f.CallSites()
 	p.Passed = max(passed-1, 0) // the start of a program without symbols has one
 	for _, s := range sites {
-		if s.Next != 0 && keeps[s.Name] { // longjmp() may come back to it, out of calls
+		if s.Next != 0 && keeps.has(s.Name) { // longjmp() may come back to it, out of calls
 			p.places[s.Next-start] |= siteReturns | (s.Addr-start)<<8
 		}
 		if !isWanted(s.Name) {
@@ -199,7 +201,7 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 		fn := find(s.Name)
 		fn.key, fn.name, fn.before = s.Name, p.called(s.Name), before
 		// A jump to a function does not come back here, but to who called the one it stands in.
-		fn.alone = s.Next == 0 || keeps[s.Name]
+		fn.alone = s.Next == 0 || keeps.has(s.Name)
 		p.calls[s.Addr-start] = &fn
 		p.places[s.Addr-start] |= siteCalls
 		if s.Next != 0 {
@@ -343,11 +345,9 @@ func (p *Program) mark(f *exe.File, name string, add func(s exe.Symbol, name str
 // keeps are functions on whose return no probe can be, or that have none. setjmp and alike
 // remember the return address, which must not be that of a probe; the others have no return to
 // be seen.
-var keeps = map[string]bool{"setjmp": true, "_setjmp": true, "sigsetjmp": true, "__sigsetjmp": true,
-	"getcontext": true, "backtrace": true, "longjmp": true, "_longjmp": true, "siglongjmp": true,
-	"__longjmp_chk": true, "exit": true, "_exit": true, "_Exit": true, "abort": true, "quick_exit": true,
-	"pthread_exit": true, "__stack_chk_fail": true, "__assert_fail": true, "err": true,
-	"errx": true, "_start": true}
+const keeps words = "" +
+	" setjmp _setjmp sigsetjmp __sigsetjmp getcontext backtrace longjmp _longjmp siglongjmp __longjmp_chk " +
+	"exit _exit _Exit abort quick_exit pthread_exit __stack_chk_fail __assert_fail err errx _start "
 
 // Resultless reports whether there are calls whose results are not shown, as that would be in
 // the way. The command warns of it, since a line without a result looks like a mistake.

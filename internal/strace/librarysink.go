@@ -139,9 +139,14 @@ func (s *librarySink) record(r *output.Snap) {
 	case recordProgram: // the first one is the command
 		pid := int(word(2))
 		if s.known[pid] || s.p.Attached {
-			s.event(tid, word(3))
 			s.frames[tid] = nil
-			s.str("--- Called exec() ---")
+			if s.o.JSON {
+				s.happened("exec", tid, word(3))
+				s.str("}}")
+			} else {
+				s.event(tid, word(3))
+				s.str("--- Called exec() ---")
+			}
 			s.line()
 		}
 		s.known[pid] = true
@@ -182,6 +187,9 @@ func (s *librarySink) inChild(tid int, at int64) {
 		return
 	}
 	delete(s.forked, tid)
+	if s.o.JSON {
+		return
+	}
 	s.cutOff(unfinished)
 	s.begin(tid, at)
 	s.nowhere()
@@ -207,7 +215,7 @@ func (s *librarySink) system(nr int) *function {
 	if f == nil {
 		name := s.decoder.name(nr)
 		f = &function{name: "SYS_" + name, key: name, result: "p", system: true}
-		if keeps[name] || name == "exit_group" {
+		if keeps.has(name) || name == "exit_group" {
 			f.alone, f.result, f.key = true, "v", "exit"
 		}
 		s.systems[nr] = f
@@ -218,13 +226,21 @@ func (s *librarySink) system(nr int) *function {
 // signalled shows a signal that was delivered, in the words of ltrace, and the call that it
 // interrupts. ltrace has the text of strsignal() behind the name, with a capital.
 func (s *librarySink) signalled(tid, pid, number int, at int64) {
+	s.signals[pid] = number
+	if s.o.JSON {
+		if s.o.Signal(signalName(number)) {
+			s.happened("signal", tid, at)
+			s.str(`, "signal": "SIG` + signalName(number) + `"}}`)
+			s.line()
+		}
+		return
+	}
 	s.event(tid, at)
 	text := syscall.Signal(number).String()
 	s.str("--- ")
 	s.signal(number)
 	s.str(" (" + strings.ToUpper(text[:1]) + text[1:] + ") ---")
 	s.line()
-	s.signals[pid] = number
 }
 
 // memory takes what was copied for a call of a thread. The bytes stay with the call for as long as
@@ -247,7 +263,7 @@ func (s *librarySink) begins(f *frame) {
 	s.cutOff(unfinished)
 	if f.of.alone {
 		end := noReturn
-		if f.of.result != "v" || !keeps[f.of.key] {
+		if f.of.result != "v" || !keeps.has(f.of.key) {
 			end = ")"
 		}
 		s.show(f, end)
@@ -266,7 +282,7 @@ const noReturn = " <no return ...>"
 // cutOff shows the beginning of the call that began last, if it has not returned: ltrace shows calls when they
 // begin, so that whatever comes next ends its line.
 func (s *librarySink) cutOff(end string) {
-	if f := s.pending; f != nil && !f.shown {
+	if f := s.pending; f != nil && !f.shown && !s.o.JSON {
 		s.show(f, end)
 	}
 	s.pending = nil
@@ -290,10 +306,14 @@ func (s *librarySink) leaves(tid int, sp uint64, at int64) {
 // show shows the beginning of a call. A call that does not return has its stack here, as there
 // is no later line to put it below.
 func (s *librarySink) show(f *frame, end string) {
+	f.shown = true
+	if s.o.JSON {
+		s.object(f)
+		return
+	}
 	s.first(f)
 	s.str(end)
 	s.line()
-	f.shown = true
 	if s.pending == f {
 		s.pending = nil
 	}
@@ -379,6 +399,12 @@ func (s *librarySink) returns(tid int, sp uint64, at, result int64, m memory) {
 	}
 	s.cutOff(unfinished)
 	f.Result, f.Exit, f.Unfinished, f.mem = result, at, false, append(f.mem, m...)
+	if s.o.JSON {
+		s.frames[tid] = s.frames[tid][:i]
+		s.object(f)
+		s.belated(f)
+		return
+	}
 	if f.shown {
 		s.begin(tid, at)
 		s.place(f)
@@ -391,31 +417,72 @@ func (s *librarySink) returns(tid int, sp uint64, at, result int64, m memory) {
 	s.frames[tid] = s.frames[tid][:i]
 	s.str(") ")
 	s.result()
-	if f.of.system {
-		s.outcome(&f.Call)
-	} else if f.of.result == "s" { // as it is now: it may be an argument
-		s.text0(uint64(result), false)
-	} else {
-		kind, param, _ := strings.Cut(f.of.result, ":")
-		s.value(arg{kind: kind, param: param}, uint64(result))
-	}
+	s.came(f)
 	if s.o.Took {
-		took := f.Exit - f.Enter
-		s.str(fmt.Sprintf(" <%d.%06d>", took/1e9, took%1e9/1e3))
+		s.took(&f.Call)
 	}
 	s.line()
 	s.stack(f)
+	s.belated(f)
+}
+
+// came appends what a call has returned.
+func (s *librarySink) came(f *frame) {
 	if f.of.system {
-		waiting := s.later[tid]
-		delete(s.later, tid)
+		s.outcome(&f.Call)
+	} else if f.of.result == "s" { // as it is now: it may be an argument
+		s.text0(uint64(f.Result), false)
+	} else {
+		kind, param, _ := strings.Cut(f.of.result, ":")
+		s.value(arg{kind: kind, param: param}, uint64(f.Result))
+	}
+}
+
+// belated shows the signals that have waited for the end of a system call.
+func (s *librarySink) belated(f *frame) {
+	if f.of.system {
+		waiting := s.later[f.TID]
+		delete(s.later, f.TID)
 		for _, g := range waiting {
-			s.signalled(tid, g.pid, g.number, g.at)
+			s.signalled(f.TID, g.pid, g.number, g.at)
 		}
 	}
 }
 
+// object writes a call that has returned, or will not, as an object.
+// The calls that it makes stand in front of it, since they return before it.
+func (s *librarySink) object(f *frame) {
+	if f.of.system {
+		s.Sink.object(&f.Call)
+		return
+	}
+	s.writing = f.TID
+	s.b = s.b[:0]
+	s.called(f, 0)
+	args := bytes.Clone(s.b)
+	s.b = s.b[:0]
+	if s.came(f); f.Unfinished {
+		s.b = append(s.b[:0], '?')
+	}
+	result := bytes.Clone(s.b)
+	s.opens("call", &f.Call)
+	s.textMember("function", []byte(f.of.name))
+	object := cmp.Or(strings.TrimPrefix(f.of.after, "@"), strings.TrimSuffix(f.of.before, "->"), s.p.name)
+	s.textMember("object", []byte(object))
+	values := f.Args[:]
+	// Floating point takes no turn in the registers.
+	if slices.ContainsFunc(f.of.args, func(a arg) bool { return a.kind == "D" }) {
+		values = nil
+	}
+	s.given(&f.Call, args, result, nil, values, false)
+}
+
 // ended says how a process has ended. These are the words of ltrace, which differ from strace's.
 func (s *librarySink) ended(tid int, at int64, code int) {
+	if s.o.JSON {
+		s.end(s.thread(tid), code, at)
+		return
+	}
 	s.event(tid, at)
 	if sig := code & 0x7f; sig != 0 {
 		s.str("+++ killed by ")

@@ -93,7 +93,7 @@ func (p *Program) addLibraries(files []string, terms map[string][]term, of func(
 		add := func(s exe.Symbol, fn function, entry bool) {
 			name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
 			fn.key, fn.name = name, p.called(name)
-			fn.alone = keeps[name] || entry && !functions || !entry && !calls
+			fn.alone = keeps.has(name) || entry && !functions || !entry && !calls
 			fn.before, fn.place = value.Escape(base)+"->", strconv.Quote(s.Name)
 			if entry {
 				fn.before, fn.after, fn.place = "", "@"+value.Escape(base), fmt.Sprintf("%#x", s.Addr)

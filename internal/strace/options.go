@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/dwarf"
 )
@@ -21,7 +22,9 @@ type Options struct {
 
 	Times    int  // -t, -tt, -ttt
 	Relative bool // -r
-	Took     bool // -T
+	// Digits behind the point of these, and of how long a call took.
+	TimesDigits, RelativeDigits, TookDigits int
+	Took                                    bool // -T
 
 	Files    int      // -y: 1 paths of descriptors, 2 sockets and devices too
 	Paths    []string // -P: only calls that are given one of these; nil: all
@@ -53,7 +56,9 @@ type Options struct {
 
 // Defaults are the options without any that are given, on a processor. 32 bytes of strings, and
 // results in column 40, as strace has them.
-func Defaults(goarch string) *Options { return &Options{Arch: goarch, Limit: 32, Column: 40} }
+func Defaults(goarch string) *Options {
+	return &Options{Arch: goarch, Limit: 32, Column: 40, RelativeDigits: 6, TookDigits: 6}
+}
 
 // Read reads options of the command line, all values of each by its name. The order of options
 // is lost in the map: those that depend on each other are settled at the end.
@@ -98,11 +103,20 @@ func (o *Options) Read(given map[string][]string) error {
 			// -x and -xx are one option, given once and twice.
 			o.Quoting = quoting(min(len(values), int(hexAll)))
 		case "absolute-timestamps":
-			o.Times = len(values)
+			o.TimesDigits = 0
+			for _, v := range values {
+				if v != "true" {
+					err = o.timestamps(v)
+				} else if o.Times++; o.Times > 1 {
+					o.TimesDigits = 6
+				}
+			}
 		case "relative-timestamps":
 			o.Relative = true
+			o.RelativeDigits, err = precision(last)
 		case "syscall-times":
 			o.Took = true
+			o.TookDigits, err = precision(last)
 		case "summary-only", "summary":
 			// -c wins over -C, whichever comes first.
 			if o.Summary != "summary-only" {
@@ -171,7 +185,42 @@ func (o *Options) Read(given map[string][]string) error {
 }
 
 // Valued are options that are counted as letters, and name a set as --NAME=SET.
-var Valued = []string{"decode-fds", "quiet"}
+var Valued = []string{"decode-fds", "quiet", "absolute-timestamps", "relative-timestamps", "syscall-times"}
+
+// timestamps reads a form of time, a precision or both.
+func (o *Options) timestamps(text string) (err error) {
+	o.Times = max(o.Times, 1)
+	for word := range strings.SplitSeq(text, ",") {
+		switch strings.TrimPrefix(word, "format:") {
+		case "none":
+			o.Times = 0
+		case "time":
+			o.Times = 1
+		case "unix":
+			o.Times = 3
+		default:
+			if o.TimesDigits, err = precision(word); err != nil {
+				return fmt.Errorf("%w, and time, unix and none", err)
+			}
+		}
+	}
+	return nil
+}
+
+// precision is how many digits of a second a word asks for.
+// An option without a word has the usual ones.
+func precision(word string) (digits int, err error) {
+	word = strings.TrimPrefix(word, "precision:")
+	for i, unit := range []string{"s", "ms", "us", "ns"} {
+		if word == unit {
+			return 3 * i, nil
+		}
+	}
+	if word != "true" {
+		err = fmt.Errorf("no time is told in %s; there are s, ms, us, ns", word)
+	}
+	return 6, err
+}
 
 // longest is how many bytes of a string are copied at most.
 const longest = 4000

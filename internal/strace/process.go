@@ -84,6 +84,10 @@ func (d *decoder) sigaction(b []byte) {
 // signal and the code together say which fields are there.
 func (d *decoder) siginfo(b []byte) {
 	sig, code := int(int32(u32(b, 0))), int(int32(u32(b, 8)))
+	if sig == 0 { // nothing has happened
+		d.str("{}")
+		return
+	}
 	d.str("{si_signo=").signal(sig)
 	d.str(", si_code=").signalCode(sig, code)
 	if errno := u32(b, 4); errno != 0 {

@@ -444,20 +444,38 @@ func (s *Sink) moment(at int64) {
 		if s.o.Tight {
 			width = 3
 		}
-		s.str(fmt.Sprintf("%*d.%06d ", width, d/1e9, d%1e9/1e3))
+		s.str(fmt.Sprintf("%*d", width, d/1e9))
+		s.fraction(d, s.o.RelativeDigits)
+		s.str(" ")
 		if s.o.Times == 0 {
 			return
 		}
 		s.str("(+) ")
 	}
-	switch s.o.Times {
-	case 0:
-	case 1:
-		s.b = time.Unix(0, wall).AppendFormat(s.b, "15:04:05 ")
-	case 2:
-		s.b = time.Unix(0, wall).AppendFormat(s.b, "15:04:05.000000 ")
+	switch {
+	case s.o.Times == 0:
+		return
+	case s.o.Times < 3:
+		s.b = time.Unix(0, wall).AppendFormat(s.b, time.TimeOnly)
 	default:
-		s.str(fmt.Sprintf("%d.%06d ", wall/1e9, wall%1e9/1e3))
+		s.int(wall / 1e9)
+	}
+	s.fraction(wall, s.o.TimesDigits)
+	s.str(" ")
+}
+
+// took appends how long a call took.
+func (s *Sink) took(c *Call) {
+	s.str(" <")
+	s.int((c.Exit - c.Enter) / 1e9)
+	s.fraction(c.Exit-c.Enter, s.o.TookDigits)
+	s.str(">")
+}
+
+// fraction appends so many digits of what a time is beyond whole seconds.
+func (s *Sink) fraction(ns int64, digits int) {
+	if digits > 0 {
+		s.str(fmt.Sprintf(".%09d", ns%1e9)[:1+digits])
 	}
 }
 
@@ -528,8 +546,7 @@ func (s *Sink) call(th *thread, c *Call) {
 	s.str("= ")
 	s.outcome(c)
 	if s.o.Took && !c.Unfinished {
-		took := c.Exit - c.Enter
-		s.str(fmt.Sprintf(" <%d.%06d>", took/1e9, took%1e9/1e3))
+		s.took(c)
 	}
 	s.line()
 	s.dump(c)

@@ -68,6 +68,10 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 	case "statx":
 		return show(256, d.statx)
 	case "rusage":
+		if d.of.name == "wait4" && d.c.Result == 0 { // of no process
+			d.ptr(v)
+			return true
+		}
 		return show(144, d.rusage)
 	case "rlim", "rlim64":
 		return show(16, func(b []byte) {

@@ -58,10 +58,24 @@ type arg struct {
 }
 
 // classes are the letters of calls.txt by the names that strace has for the sets.
-var classes = map[string]string{
-	"%file": "f", "%process": "p", "%network": "n", "%net": "n", "%signal": "s", "%ipc": "i", "%desc": "d",
-	"%memory": "m", "%creds": "c", "%clock": "k", "%stat": "S", "%lstat": "L", "%fstat": "F", "%%stat": "SLF",
-	"%statfs": "A", "%fstatfs": "T", "%%statfs": "AT", "%pure": "P",
+const classes words = "" +
+	" %file=f %process=p %network=n %net=n %signal=s %ipc=i %desc=d %memory=m %creds=c %clock=k %stat=S " +
+	"%lstat=L %fstat=F %%stat=SLF %statfs=A %fstatfs=T %%statfs=AT %pure=P "
+
+// words are words with a blank before and behind each, or NAME=VALUE.
+// A map of them would be made by code in each run.
+type words string
+
+// has reports whether a word is one of them.
+func (w words) has(word string) bool {
+	return word != "" && strings.Contains(string(w), " "+word+" ")
+}
+
+// of is the value of a name, "" for none.
+func (w words) of(name string) string {
+	_, rest, _ := strings.Cut(string(w), " "+name+"=")
+	value, _, _ := strings.Cut(rest, " ")
+	return value
 }
 
 // find looks a call up; of one that is not in the table the arguments are numbers. strace shows

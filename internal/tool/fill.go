@@ -163,7 +163,13 @@ func (f *filling) row(call *syntax.Call, spec string) {
 	// A format of its own may follow the columns.
 	names, format, formatted := output.CutFormat(spec)
 	var shown []string
-	for i, text := range strings.Fields(names) {
+	i := -1
+	for text := range strings.FieldsSeq(names) {
+		if output.Mark(text) {
+			shown = append(shown, text)
+			continue
+		}
+		i++
 		c := &columns[i]
 		if c.Option == "" || (f.values[c.Option] == "true") != c.Unless {
 			name, _, _ := strings.Cut(text, "?")
