@@ -129,17 +129,25 @@ vm-%:
 vm-6.12 vm-6.1 vm-sid: export HAWK_CHOICE = rest
 vm-%-arm64: export HAWK_CHOICE = arch
 
-# Made-up scripts against the interpreter, for the time FUZZ, on the running kernel or on another one:
-# make vm-fuzz KERNEL=6.1 FUZZ=10m
-FUZZ ?= 1m
-SEED ?= 1
+# Made-up scripts against the interpreter, for the time FUZZ, on the running kernel. Another kernel, in an
+# emulator, runs so many scripts that this machine has compiled for it:
+# make vm-fuzz KERNEL=6.1 SCRIPTS=10000 SEED=1
+FUZZ    ?= 1m
+SEED    ?= 1
+SCRIPTS ?= 1000
 MADE_UP := -test.run '^TestMadeUpScripts$$' -test.v -test.timeout 0
+HAWKVM   = go run ./internal/hawktest/vm/hawkvm -kernel $(KERNEL)
 fuzz:
 	HAWK_FUZZ_TIME=$(FUZZ) HAWK_FUZZ_SEED=$(SEED) go test -count=1 ./internal/hawktest/interp $(MADE_UP)
 
 vm-fuzz:
-	go run ./internal/hawktest/vm/hawkvm -kernel $(KERNEL) \
-		/usr/bin/env HAWK_FUZZ_TIME=$(FUZZ) HAWK_FUZZ_SEED=$(SEED) /hawk/tests/internal-hawktest-interp.test $(MADE_UP)
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && mkdir "$$dir/machine" "$$dir/scripts" && set -e && \
+	$(HAWKVM) sh -c 'hawk --record-machine /tmp/machine >&2 && tar -C /tmp/machine -c .' | tar -C "$$dir/machine" -x; \
+	HAWK_FUZZ_AHEAD_FOR="$$dir/machine" HAWK_FUZZ_AHEAD="$$dir/scripts/all" HAWK_FUZZ_SCRIPTS=$(SCRIPTS) \
+		HAWK_FUZZ_SEED=$(SEED) go test -count=1 ./internal/hawktest/interp -test.run '^TestPrepare$$' -test.v \
+		-test.timeout 0; \
+	$(HAWKVM) -add "$$dir/scripts" \
+		/usr/bin/env HAWK_FUZZ_AHEAD=/hawk/added/all /hawk/tests/internal-hawktest-interp.test $(MADE_UP)
 
 # Every fuzz target for FUZZ_EACH, beside its corpus, FUZZ_JOBS at once. FINDINGS=report only prints what they find.
 FUZZ_EACH ?= 20s

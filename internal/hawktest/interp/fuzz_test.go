@@ -3,6 +3,7 @@ package interp_test
 import (
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"regexp"
 	"runtime"
@@ -32,12 +33,11 @@ var older = [][]*machine.Feature{
 // without are the features that the script of a seed has to do without.
 func without(seed uint64) []*machine.Feature { return older[seed%uint64(len(older))] }
 
-// lacks is what no made-up script can ask of the running kernel.
-func lacks() scriptgen.Kernel {
-	host := machine.Host()
+// lacks is what no made-up script can ask of a machine's kernel.
+func lacks(m *machine.Machine) scriptgen.Kernel {
 	return scriptgen.Kernel{
-		NoIteration:   host.Has(machine.ForEachMapElem) != nil,
-		NoAggregation: host.Has(machine.MapLookupPerCPU) != nil,
+		NoIteration:   m.Has(machine.ForEachMapElem) != nil,
+		NoAggregation: m.Has(machine.MapLookupPerCPU) != nil,
 	}
 }
 
@@ -69,7 +69,7 @@ type made struct {
 	root *scriptgen.Node
 }
 
-func madeUp(seed uint64) made { return made{seed, scriptgen.Generate(seed, lacks())} }
+func madeUp(seed uint64) made { return made{seed, scriptgen.Generate(seed, lacks(machine.Host()))} }
 
 func (m made) judge() (v verdict, text string, gaveUp bool) {
 	return judgeAs(settings(m.seed)+m.root.String(), inPieces(m.seed), without(m.seed))
@@ -121,7 +121,11 @@ func newCampaign(t *testing.T) *campaign {
 	}
 	c := &campaign{t: t, next: number("HAWK_FUZZ_SEED", 1), reasons: map[string]int{}}
 	c.jobs = int(number("HAWK_FUZZ_JOBS", uint64(runtime.GOMAXPROCS(0))))
-	most := int(number("HAWK_FUZZ_SCRIPTS", scripts))
+	otherwise := uint64(scripts)
+	if os.Getenv(aheadFor) == "" && os.Getenv(aheadFile) != "" {
+		otherwise = math.MaxInt // all that were prepared
+	}
+	most := int(number("HAWK_FUZZ_SCRIPTS", otherwise))
 	c.goOn = func(begun int) bool { return begun < most }
 	if limit := os.Getenv("HAWK_FUZZ_TIME"); limit != "" {
 		d, err := time.ParseDuration(limit)
@@ -147,6 +151,21 @@ func (c *campaign) take() (seed uint64, ok bool) {
 		c.t.Log(c)
 	}
 	return c.next - 1, true
+}
+
+// each calls a function with the seeds, several at once, until one returns false.
+func (c *campaign) each(do func(seed uint64) bool) {
+	var all sync.WaitGroup
+	for range c.jobs {
+		all.Go(func() {
+			for {
+				if seed, ok := c.take(); !ok || !do(seed) {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // note takes down what became of the script of a seed.
@@ -181,21 +200,32 @@ func reason(messages string) string {
 }
 
 // compare is the road of one seed.
-func (c *campaign) compare(seed uint64) {
+func (c *campaign) compare(seed uint64) bool {
 	m := madeUp(seed)
 	v, text, gaveUp := m.judge()
-	c.note(seed, v, text, gaveUp)
+	c.conclude(m, v, text, gaveUp)
+	return true
+}
+
+// conclude takes down the verdict on a script, and makes it small if it differs.
+func (c *campaign) conclude(m made, v verdict, text string, gaveUp bool) {
+	c.note(m.seed, v, text, gaveUp)
 	if v == differ {
 		small, smallText := m.shrink(v, shrinking)
-		c.t.Errorf("seed %d: %s\nmade small:\n%s\n%s", seed, text, small, smallText)
+		c.t.Errorf("seed %d: %s\nmade small:\n%s\n%s", m.seed, text, small, smallText)
 	}
 }
 
-func (c *campaign) String() string {
+func (c *campaign) done() int {
 	done := 0
 	for _, n := range c.count {
 		done += n
 	}
+	return done
+}
+
+func (c *campaign) String() string {
+	done := c.done()
 	each := func(total *atomic.Int64) time.Duration {
 		return (time.Duration(total.Load()) / time.Duration(max(done, 1))).Round(10 * time.Microsecond)
 	}
@@ -210,20 +240,16 @@ func TestMadeUpScripts(t *testing.T) {
 	needKernel(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the heap is small, and giving memory back is slow
 	c := newCampaign(t)
-	var all sync.WaitGroup
-	for range c.jobs {
-		all.Go(func() {
-			for seed, ok := c.take(); ok; seed, ok = c.take() {
-				c.compare(seed)
-			}
-		})
+	if path := os.Getenv(aheadFile); path != "" {
+		c.comparePrepared(path)
+	} else {
+		c.each(c.compare)
 	}
-	all.Wait()
 	t.Log(c)
 	for _, why := range slices.Sorted(maps.Keys(c.reasons)) {
 		t.Logf("do not compile: %6d %s", c.reasons[why], why)
 	}
-	if c.count[agree] < c.begun*3/4 {
+	if c.count[agree] < c.done()*3/4 {
 		t.Error("too few of the scripts can be compared")
 	}
 }

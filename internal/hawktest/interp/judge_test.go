@@ -84,27 +84,52 @@ func judgeAs(script string, pieces bool, without []*machine.Feature) (v verdict,
 
 func judgeOnce(script string, pieces bool, without []*machine.Feature) (v verdict, text string, gaveUp bool) {
 	o := compile.Options{Probe: options(without), Verify: true, Trace: true, Pieces: pieces}
+	res, v, text := compiled(script, o)
+	if res == nil {
+		return v, text, false
+	}
+	want, v, text := interpreted(res)
+	if v != agree {
+		return v, text, false
+	}
+	return judgeOutput(session.New(res), &o.Probe, want)
+}
+
+// compiled compiles a script. Without a result the verdict and its reason say why.
+func compiled(script string, o compile.Options) (res *compile.Result, v verdict, text string) {
 	spend := stopwatch()
 	res, ds := compile.Compile(source.NewFile("stdin", script), o)
 	spend(&spent.compiling)
+	if res != nil {
+		return res, agree, ""
+	}
 	var messages bytes.Buffer
 	ds.Print(&messages, source.PrintOptions{NoWarnings: true})
-	if res == nil {
-		if strings.Contains(messages.String(), "please report") {
-			return differ, "hawk failed:\n" + messages.String(), false
-		}
-		return invalid, messages.String(), false
+	if strings.Contains(messages.String(), "please report") {
+		return nil, differ, "hawk failed:\n" + messages.String()
 	}
+	return nil, invalid, messages.String()
+}
+
+// interpreted is what the interpreter says that a script prints. If it says nothing, the verdict
+// is not agree.
+func interpreted(res *compile.Result) (want string, v verdict, text string) {
+	spend := stopwatch()
 	want, err := interp.Run(res.Checked)
 	spend(&spent.interpreting)
-	if err != nil {
-		var unsupported *interp.Unsupported
-		if errors.As(err, &unsupported) {
-			return unknown, err.Error(), false
-		}
-		return differ, "the type checker is wrong: " + err.Error(), false
+	var unsupported *interp.Unsupported
+	switch {
+	case errors.As(err, &unsupported):
+		return "", unknown, err.Error()
+	case err != nil:
+		return "", differ, "the type checker is wrong: " + err.Error()
 	}
-	got, stderr, err := trace(res, &o.Probe)
+	return want, agree, ""
+}
+
+// judgeOutput runs a compiled script and compares what it prints with what the interpreter said.
+func judgeOutput(program *session.Program, o *probe.Options, want string) (v verdict, text string, gaveUp bool) {
+	got, stderr, err := trace(program, o)
 	var refused *load.Rejected
 	switch {
 	case err != nil:
@@ -118,9 +143,9 @@ func judgeOnce(script string, pieces bool, without []*machine.Feature) (v verdic
 }
 
 // trace loads and runs a compiled script.
-func trace(res *compile.Result, o *probe.Options) (stdout, stderr string, err error) {
+func trace(program *session.Program, o *probe.Options) (stdout, stderr string, err error) {
 	spend := stopwatch()
-	s, err := session.Load(session.Spec{Program: session.New(res), Probe: *o})
+	s, err := session.Load(session.Spec{Program: program, Probe: *o})
 	spend(&spent.loading)
 	if err != nil {
 		var r *load.Rejected

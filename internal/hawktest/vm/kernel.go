@@ -22,16 +22,19 @@ type Kernel struct {
 	Name  string // as written on the command line: "6.12"
 	Arch  string // architecture of the machine, as Go names it
 	suite string // release of Debian whose kernel it is
+	// cpus is how many processors it makes room for, two of which are there: per-CPU maps, the
+	// reading of them and the number of ring buffers go by this number.
+	cpus int
 }
 
 // Kernels lists the known kernels, oldest first.
 var Kernels = []Kernel{
-	{"5.10", "amd64", "bullseye"},
-	{"6.1", "amd64", "bookworm"},
-	{"6.12", "amd64", "trixie"},
-	{"sid", "amd64", "sid"},
-	{"6.1-arm64", "arm64", "bookworm"},
-	{"6.12-arm64", "arm64", "trixie"},
+	{"5.10", "amd64", "bullseye", 2},
+	{"6.1", "amd64", "bookworm", 64},
+	{"6.12", "amd64", "trixie", 64},
+	{"sid", "amd64", "sid", 2},
+	{"6.1-arm64", "arm64", "bookworm", 2},
+	{"6.12-arm64", "arm64", "trixie", 2},
 }
 
 // FindKernel returns the kernel with the given name.

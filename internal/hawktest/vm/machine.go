@@ -121,7 +121,8 @@ func (m *Machine) boot(ctx context.Context, c Config, kernel, base string) error
 		// kernel text that another is patching, as attaching does all the time: an invalid
 		// instruction now and then, or a machine that stands still.
 		"-accel", "tcg,thread=single,tb-size=1024", "-cpu", hw.cpu,
-		"-machine", hw.machine, "-m", "2048", "-smp", "2", "-nodefaults", "-display", "none", "-no-reboot",
+		"-machine", hw.machine, "-m", "2048", "-smp", fmt.Sprintf("2,maxcpus=%d", c.Kernel.cpus),
+		"-nodefaults", "-display", "none", "-no-reboot",
 		"-kernel", vmlinuz, "-initrd", m.file("initramfs"),
 		"-append", "console=" + hw.console + " quiet loglevel=3 panic=-1 mitigations=off nowatchdog " +
 			"random.trust_cpu=on no_timer_check rcupdate.rcu_cpu_stall_timeout=300",

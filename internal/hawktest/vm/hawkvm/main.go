@@ -1,9 +1,9 @@
 // Command hawkvm boots a kernel in a VM that has hawk in it and runs a command there, or a shell:
 //
-//	go run ./internal/hawktest/vm/hawkvm [-kernel 6.12] [command args...]
+//	go run ./internal/hawktest/vm/hawkvm [-kernel 6.12] [-add DIR] [command args...]
 //
 // Run it from within the repository. Directory /hawk of the VM holds the test binary, its scripts
-// and their compiled programs.
+// and their compiled programs, /hawk/added what -add names.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -32,6 +33,7 @@ func main() {
 // run boots a kernel, runs the command line there, and yields its exit status.
 func run() (int, error) {
 	name := flag.String("kernel", "6.12", "kernel to boot")
+	added := flag.String("add", "", "directory to take along")
 	flag.Parse()
 	kernel, err := vm.FindKernel(*name)
 	if err != nil {
@@ -47,6 +49,12 @@ func run() (int, error) {
 
 	if err := hawktest.Payload(payload, kernel.Arch); err != nil {
 		return 0, err
+	}
+
+	if *added != "" {
+		if err := os.CopyFS(filepath.Join(payload, "hawk/added"), os.DirFS(*added)); err != nil {
+			return 0, err
+		}
 	}
 
 	command := wire.Command{Args: flag.Args(), Dir: "/root"}
