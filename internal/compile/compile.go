@@ -79,6 +79,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	ds = &source.Diagnostics{}
 	o.Probe.Machine.Resolve.Lock()
 	defer o.Probe.Machine.Resolve.Unlock()
+	defer o.Probe.Machine.CloseLists()
 	stage, since := "", time.Time{}
 	enter := func(next string) {
 		if o.Cancelled != nil {

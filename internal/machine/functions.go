@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -14,16 +16,21 @@ import (
 // Functions is the list of kernel functions that probes can be put on, less
 // those known to be unsafe.
 type Functions struct {
-	// Fallback is why the kernel's own list could not be read and kallsyms
-	// stands in for it, nil if it was read. Names from there may turn out to
-	// be refused.
+	// Fallback is why the kernel's own list could not be read, or not to its end, nil if it was. Names
+	// of kallsyms, which stands in for it, may turn out to be refused.
 	Fallback error
 
-	text      []byte // lines "name" or "name [module]"
 	blacklist map[string]bool
 
+	// The kernel takes a microsecond and more for each line of its list, so that it is read as far as
+	// questions need.
 	mu    sync.Mutex
-	found map[string][]string // what Modules said
+	open  func() (fs.File, error) // nil: text is all
+	file  fs.File                 // what is read of; nil: closed, or read to its end
+	text  []byte                  // whole lines, "name" or "name [module]"
+	tail  int                     // bytes behind text that have been read, of a line that is not whole
+	found map[string][]string     // what Modules said
+	has   map[[2]string]bool      // what Has said
 }
 
 // ErrNoKprobes is returned when the kernel can neither list functions nor put
@@ -55,8 +62,8 @@ func (t *Machine) tracefsFunctions() (*Functions, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := t.read(dir + "/available_filter_functions")
-	switch {
+	l := &Functions{open: func() (fs.File, error) { return t.open(dir + "/available_filter_functions") }}
+	switch _, err := l.more(); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errors.New("the kernel has no function tracing (CONFIG_FUNCTION_TRACER)")
 	case errors.Is(err, fs.ErrPermission):
@@ -65,7 +72,74 @@ func (t *Machine) tracefsFunctions() (*Functions, error) {
 	case err != nil:
 		return nil, err
 	}
-	return &Functions{text: data, blacklist: t.kprobeBlacklist()}, nil
+	l.blacklist = t.kprobeBlacklist()
+	t.reading.Store(l)
+	return l, nil
+}
+
+// CloseLists closes lists that have been read only as far as was needed. A question that needs more
+// opens them again.
+func (t *Machine) CloseLists() {
+	if l := t.reading.Load(); l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.close()
+	}
+}
+
+// close forgets what a file was read of, which may have changed when it is opened again.
+func (l *Functions) close() {
+	if l.file != nil {
+		l.file.Close()
+		l.file, l.text, l.tail = nil, nil, 0
+	}
+}
+
+// more reads on in the list, and reports whether there was anything to read. A list that cannot be
+// read to its end is as if its file were not readable: what is not in it may be there.
+func (l *Functions) more() (bool, error) {
+	if l.open == nil {
+		return false, nil
+	}
+	if l.file == nil {
+		file, err := l.open()
+		if err != nil {
+			return false, err
+		}
+		l.file = file
+	}
+	const room = 64 << 10
+	all := slices.Grow(l.text[:len(l.text)+l.tail], room)
+	for end := min(len(all)+room, cap(all)); len(all) < end; {
+		n, err := l.file.Read(all[len(all):end])
+		all = all[:len(all)+n]
+		if err == nil && len(all) > maxRecorded {
+			err = fmt.Errorf("more than %d bytes", maxRecorded)
+		}
+		if err == nil {
+			continue
+		}
+		l.close()
+		l.open = nil
+		if err == io.EOF {
+			l.text = all
+			return true, nil
+		}
+		l.Fallback = fmt.Errorf("available_filter_functions: %w", err)
+		return false, l.Fallback
+	}
+	l.text = all[:bytes.LastIndexByte(all, '\n')+1]
+	l.tail = len(all) - len(l.text)
+	return true, nil
+}
+
+// all reads the list to its end.
+func (l *Functions) all() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for more := true; more; {
+		more, _ = l.more()
+	}
 }
 
 // ReadFunctions reads a list in the format of available_filter_functions.
@@ -188,6 +262,7 @@ func (t *Machine) Traceability(name string) Traceability {
 // before those of modules (whose name is "" for the kernel), until it returns
 // false. The slices are valid as long as f does not return.
 func (l *Functions) Each(f func(name, module []byte) bool) {
+	l.all()
 	for line := range bytes.Lines(l.text) {
 		name, module := splitFunction(bytes.TrimSuffix(line, []byte("\n")))
 		if len(name) == 0 || Unsafe(name) || l.blacklist[string(name)] {
@@ -208,11 +283,14 @@ func splitFunction(line []byte) (name, module []byte) {
 	return name, module
 }
 
+// never reports whether no list makes a function one for probes.
+func (l *Functions) never(name string) bool { return name == "" || Unsafe(name) || l.blacklist[name] }
+
 // Modules lists where a function is: "vmlinux" and names of modules, each once; none if it is not
 // traceable. The list is searched as text, without an index: scripts ask for few names, though
 // for each of them at every use of probe_exists(). The result is not to be changed.
 func (l *Functions) Modules(name string) []string {
-	if name == "" || Unsafe(name) || l.blacklist[name] {
+	if l.never(name) {
 		return nil
 	}
 	l.mu.Lock()
@@ -222,19 +300,51 @@ func (l *Functions) Modules(name string) []string {
 		if l.found == nil {
 			l.found = make(map[string][]string)
 		}
-		modules = l.search(name)
+		l.search(name, func(module string) bool {
+			if len(modules) == 0 || modules[len(modules)-1] != module {
+				modules = append(modules, module)
+			}
+			return true
+		})
 		l.found[name] = modules
 	}
 	return modules
 }
 
-// search goes through all of the text.
-func (l *Functions) search(name string) (modules []string) {
+// Has reports whether a function of a module is traceable; module is "" for
+// any and "vmlinux" for the kernel.
+func (l *Functions) Has(module, name string) bool {
+	if l.never(name) {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	question := [2]string{module, name}
+	has, known := l.has[question]
+	if !known {
+		if l.has == nil {
+			l.has = make(map[[2]string]bool)
+		}
+		l.search(name, func(m string) bool {
+			has = module == "" || m == module
+			return !has
+		})
+		l.has[question] = has
+	}
+	return has
+}
+
+// search calls f for each module that the list has a function in, until it returns false.
+func (l *Functions) search(name string, f func(module string) bool) {
 	want := []byte(name)
 	for from := 0; ; {
 		i := bytes.Index(l.text[from:], want)
 		if i < 0 {
-			return modules
+			from = len(l.text)
+			if more, _ := l.more(); !more {
+				return
+			}
+			continue
 		}
 		at := from + i
 		from = at + len(want)
@@ -246,19 +356,8 @@ func (l *Functions) search(name string) (modules []string) {
 		if _, m := splitFunction(line); m != nil {
 			module = string(m)
 		}
-		if len(modules) == 0 || modules[len(modules)-1] != module {
-			modules = append(modules, module)
+		if !f(module) {
+			return
 		}
 	}
-}
-
-// Has reports whether a function of a module is traceable; module is "" for
-// any and "vmlinux" for the kernel.
-func (l *Functions) Has(module, name string) bool {
-	for _, m := range l.Modules(name) {
-		if module == "" || m == module {
-			return true
-		}
-	}
-	return false
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -45,6 +46,7 @@ type Machine struct {
 	// enumerators are names that were looked for in the kernel's types, those too that are not there.
 	enumerators map[string]enumerator
 	filter      onced[*Functions]
+	reading     atomic.Pointer[Functions] // what CloseLists closes
 	events      onced[[]string]
 	symbols     onced[*KernelSymbols]
 	features    map[*Feature]error

@@ -38,7 +38,9 @@ func kprobeProto(p *probe.Point, o *probe.Options) (*types.Func, error) {
 	if module == "" {
 		if fns, err := o.Functions(); err == nil {
 			// One of several would be a guess: without a module the kernel image is asked.
-			if modules := fns.Modules(p.Func); len(modules) == 1 {
+			if fns.Has(probe.Vmlinux, p.Func) {
+				module = probe.Vmlinux
+			} else if modules := fns.Modules(p.Func); len(modules) == 1 {
 				module = modules[0]
 			}
 		}
