@@ -51,6 +51,11 @@ func TestMisspelt(t *testing.T) {
 				!strings.Contains(err.Error(), "no option evry: did you mean every?") {
 				t.Errorf("%s: %v", name, err)
 			}
+			config := map[string]string{"max_map_key": "1", "zzz": "2"}
+			if _, err := do(context.Background(), given, &hawk.CompileOptions{Config: config}); err == nil ||
+				!strings.Contains(err.Error(), "max_map_key: there is no such setting: did you mean max_map_keys?") {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 	all := &hawk.Policy{

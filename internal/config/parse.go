@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -92,10 +94,14 @@ func ReadEnvironment(lookup func(name string) (string, bool)) (*Environment, err
 // Given checks settings that are given by their names.
 // Embedding programs set settings by it; the environment is not looked at.
 func Given(settings map[string]string) (*Environment, error) {
-	for name := range settings {
-		if find(name) == nil {
-			return nil, fmt.Errorf("%s: there is no such setting", name)
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if find(name) != nil {
+			continue
 		}
+		if near := spell.Nearest(name, names()); near != "" {
+			return nil, fmt.Errorf("%s: there is no such setting: did you mean %s?", name, near)
+		}
+		return nil, fmt.Errorf("%s: there is no such setting", name)
 	}
 	return ReadEnvironment(func(name string) (string, bool) {
 		own, ok := strings.CutPrefix(name, "HAWK_")
