@@ -3,9 +3,13 @@ package hawk
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"io"
 	"reflect"
+	"runtime"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/source"
@@ -137,7 +141,11 @@ func (k *sink) Write(it output.Item) error {
 			text = nil // it makes its own
 		}
 		ev := k.s.event(it, text)
-		if err := o.Write(&ev); err != nil {
+		if own {
+			if err := o.Write(&ev); err != nil {
+				return err
+			}
+		} else if err := k.call(func() error { return o.Write(&ev) }); err != nil {
 			return err
 		}
 	}
@@ -205,9 +213,26 @@ func (k *sink) Idle() error { return k.Flush() }
 
 func (k *sink) Flush() error {
 	if o := k.s.o.Output; o != nil {
-		return o.Flush()
+		return k.call(o.Flush)
 	}
 	return nil
+}
+
+// call calls the Output of the run, in a thread that is remembered. Nothing else runs in it meanwhile.
+func (k *sink) call(f func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	k.s.within.Store(int32(unix.Gettid()))
+	defer k.s.within.Store(0)
+	return f()
+}
+
+// waitsForItself is an error if the run's own Output is about to wait for it.
+func (s *Session) waitsForItself() error {
+	if t := s.within.Load(); t == 0 || t != int32(unix.Gettid()) {
+		return nil
+	}
+	return errors.New("hawk: the Output of a run cannot wait for its end: Stop does not wait")
 }
 
 func (k *sink) Escapes() output.Escapes { return output.Escapes{} }

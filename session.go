@@ -54,6 +54,7 @@ type Session struct {
 	text   *renderer   // the consumer's
 	free   func() bool // lets go of the context
 	plans  *unpack.Plans
+	within atomic.Int32 // the thread that the Output is called in; 0: it is not called now
 }
 
 // Start loads and attaches a program. It returns once begin has run and all is
@@ -143,6 +144,10 @@ func (s *Session) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if !s.started() {
 			yield(Event{}, errNoSession)
+			return
+		}
+		if err := s.waitsForItself(); err != nil {
+			yield(Event{}, err)
 			return
 		}
 		s.queued.Store(true)
@@ -259,10 +264,14 @@ func (s *Session) Stop() {
 }
 
 // Wait waits for the end of the run. The error is [ErrBudget] if the programs took more
-// than theirs, or that of an output.
+// than theirs, or that of an output. Who ranges over Events leaves the loop first: with a full
+// buffer the run would wait for him, too.
 func (s *Session) Wait() (*Result, error) {
 	if !s.started() {
 		return nil, errNoSession
+	}
+	if err := s.waitsForItself(); err != nil {
+		return nil, err
 	}
 	s.queue.Ending() // who waits here does not consume
 	return s.result()
@@ -277,10 +286,15 @@ func (s *Session) result() (*Result, error) {
 	return out, err
 }
 
-// Close stops the run, waits for its end and frees everything. It may be called again.
+// Close stops the run, waits for its end and frees everything. It may be called again. An Output
+// can only Stop: it is not closed from there, which is an error.
 func (s *Session) Close() error {
 	if !s.started() {
 		return nil
+	}
+	if err := s.waitsForItself(); err != nil {
+		s.Stop()
+		return err
 	}
 	s.queue.Shut()
 	err := s.s.Close()
