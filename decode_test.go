@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/hawktrace/hawk"
 )
@@ -136,3 +141,66 @@ func TestLongDecodeErrors(t *testing.T) {
 		}
 	}
 }
+
+// station is what a script reads from the memory of this process.
+var station = [12]byte{1, 2, 3, 4, 5, 6, 'h', 'e', 'l', 'l', 'o'}
+
+// TestDecodeOwnTypes: a field can be a Value, a type that makes itself from text, or have one type for all parts.
+func TestDecodeOwnTypes(t *testing.T) {
+	s := start(t, fmt.Sprintf(`struct station { unsigned char address[6]; char name[6]; };
+begin {
+	$s = (struct station *)uptr(%d);
+	print((ip=ntop(0x0100007f), tu=(1, -2, 3), station=*$s, address=$s->address, mac=macaddr($s->address),
+		level="WARN", sym=ksym(16)));
+	exit();
+}`, uintptr(unsafe.Pointer(&station))), nil, nil)
+	type record struct {
+		IP      net.IP
+		Addr    netip.Addr `hawk:"ip"`
+		Tu      []int16
+		Array   [3]int         `hawk:"tu"`
+		ByPlace map[string]int `hawk:"tu"`
+		Station hawk.Value
+		Bytes   []byte           `hawk:"address"`
+		Address net.HardwareAddr `hawk:"address"`
+		MAC     net.HardwareAddr
+		Level   slog.Level
+		Sym     number
+	}
+	want := record{
+		IP: net.IPv4(127, 0, 0, 1), Addr: netip.AddrFrom4([4]byte{127, 0, 0, 1}),
+		Tu: []int16{1, -2, 3}, Array: [3]int{1, -2, 3}, ByPlace: map[string]int{"0": 1, "1": -2, "2": 3},
+		Bytes: station[:6], Address: station[:6], MAC: station[:6], Level: slog.LevelWarn, Sym: 16,
+	}
+	for got, err := range hawk.Decoded[record](s, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := got.Station; v.Field("name").String() != "hello" || v.Type().String() != "struct station" {
+			t.Errorf("a value %s %v", v.Type(), v)
+		}
+		got.Station = hawk.Value{}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %+v\nwant %+v", got, want)
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	s = start(t, `begin { print((1, "x")); exit(); }`, nil, nil)
+	for v, err := range hawk.Decoded[hawk.Value](s, nil) {
+		var mixed []int
+		var bad *hawk.DecodeError
+		if err != nil || v.Len() != 2 {
+			t.Errorf("%v, %v", v, err)
+		}
+		if !errors.As(v.Decode(&mixed), &bad) || bad.Field != "1" {
+			t.Errorf("%+v", bad)
+		}
+	}
+}
+
+// A number is one that text is not read into: a symbol is its address.
+type number uint64
+
+func (n *number) UnmarshalText([]byte) error { return errors.New("called") }

@@ -49,6 +49,9 @@ func (t Type) String() string {
 	return t.t.String()
 }
 
+// MarshalText is the name of the type.
+func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
 // Kind is what the type is.
 func (t Type) Kind() TypeKind {
 	switch t := t.t.(type) {

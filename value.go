@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"net/netip"
 	"reflect"
 	"time"
 
@@ -79,6 +78,9 @@ func (v Value) Field(name string) Value {
 	}
 	return Value{}
 }
+
+// MarshalJSON is the value as the command prints it with -f json.
+func (v Value) MarshalJSON() ([]byte, error) { return output.AppendValueJSON(nil, v.v), nil }
 
 // Interface is the value as Go has it. It is an int64, uint64, bool, string, []byte, []any,
 // map[string]any, [Stack], [Hist], [Avg] or [Series]; nil if it is absent.
@@ -209,7 +211,13 @@ func stackOf(v *value.Stack) Stack {
 // newPlans returns an empty set of plans for storing values.
 func newPlans() *unpack.Plans { return unpack.New(&rules) }
 
-var rules = unpack.Rules{Any: native, Special: map[reflect.Type]unpack.Special{
+var rules = unpack.Rules{
+	Any: native, Special: specials,
+	Value: reflect.TypeFor[Value](),
+	Wrap:  func(ps *unpack.Plans, t types.Type, v value.Value) any { return Value{t, v, ps} },
+}
+
+var specials = map[reflect.Type]unpack.Special{
 	reflect.TypeFor[Str](): func(t types.Type, v value.Value) (any, bool) {
 		text, cut, unread, ok := unpack.Text(t, v)
 		return Str{string(text), cut, unread}, ok
@@ -226,15 +234,11 @@ var rules = unpack.Rules{Any: native, Special: map[reflect.Type]unpack.Special{
 		m, ok := v.(value.Moment)
 		return m.At, ok
 	},
-	reflect.TypeFor[netip.Addr](): func(t types.Type, v value.Value) (any, bool) {
-		a, err := netip.ParseAddr(fmt.Sprint(native(t, v)))
-		return a, err == nil
-	},
 	reflect.TypeFor[net.HardwareAddr](): func(t types.Type, v value.Value) (any, bool) {
 		a, err := net.ParseMAC(fmt.Sprint(native(t, v)))
 		return a, err == nil
 	},
-}}
+}
 
 // special stores what native makes.
 func special[T any](t types.Type, v value.Value) (any, bool) {

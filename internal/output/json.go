@@ -281,6 +281,16 @@ func (j *JSON) appendElement(dst []byte, v value.Value, newest int64) []byte {
 	return j.value(dst, v)
 }
 
+// AppendValueJSON appends a value as it is printed by itself; nil is null.
+func AppendValueJSON(dst []byte, v value.Value) []byte {
+	j := JSON{value: value.AppendJSON}
+	newest := int64(0)
+	if s, ok := v.(value.Series); ok {
+		newest = newestEpoch(s)
+	}
+	return j.appendElement(dst, v, newest)
+}
+
 // appendJSONHistogram writes the rows that text shows. Bounds are plain
 // numbers, inclusive, or text like all numbers that a double cannot hold; a side without bound is left out.
 // Empty buckets in between are written out, in JSON as in text.

@@ -2,8 +2,10 @@ package unpack
 
 import (
 	"bytes"
+	"encoding"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,6 +60,8 @@ type step func(dst reflect.Value, v value.Value) error
 type Rules struct {
 	Special map[reflect.Type]Special
 	Any     func(t types.Type, v value.Value) any
+	Value   reflect.Type // the caller's own for values of every type, which Wrap makes; nil: none
+	Wrap    func(ps *Plans, t types.Type, v value.Value) any
 }
 
 // A Special makes a value of its type of Go; false: it cannot be done.
@@ -132,7 +136,7 @@ func (ps *Plans) For(from types.Type, to reflect.Type) (*Plan, error) {
 		return m.plan, m.plan.err
 	}
 	p := &Plan{}
-	pl := planner{rules: ps.rules}
+	pl := planner{rules: ps.rules, plans: ps}
 	p.do = pl.plan(from, to, "")
 	p.err, p.Nothing = pl.err, pl.nothing
 	// Two goroutines may make the same plan at once, of which the later one stays: they are
@@ -152,6 +156,7 @@ func (p *Plan) Into(dst reflect.Value, v value.Value) error {
 // A planner makes one plan.
 type planner struct {
 	rules   *Rules
+	plans   *Plans
 	depth   int
 	err     error // the first
 	nothing bool  // see Plan
@@ -201,7 +206,14 @@ func (pl *planner) plan(from types.Type, to reflect.Type, field string) step {
 
 // store plans for values that are there, by the type of Go.
 func (pl *planner) store(from types.Type, to reflect.Type, field string) step {
-	if special := pl.rules.Special[to]; special != nil {
+	if to == pl.rules.Value {
+		return func(dst reflect.Value, v value.Value) error {
+			dst.Set(reflect.ValueOf(pl.rules.Wrap(pl.plans, from, v)))
+			return nil
+		}
+	}
+	// Bytes are those of a hardware address, too, and need no text of it.
+	if special := pl.rules.Special[to]; special != nil && !(isBytes(to) && isByteArray(from)) {
 		if !among(from, text, stack, cell) {
 			return pl.unfit(from, to, field)
 		}
@@ -213,6 +225,9 @@ func (pl *planner) store(from types.Type, to reflect.Type, field string) step {
 			dst.Set(reflect.ValueOf(x))
 			return nil
 		}
+	}
+	if readsText(from, to) {
+		return unmarshal(from, to, field)
 	}
 	switch to.Kind() {
 	case reflect.Pointer:
@@ -243,6 +258,41 @@ func (pl *planner) store(from types.Type, to reflect.Type, field string) step {
 		return pl.sequence(from, to, field)
 	}
 	return pl.scalar(from, to, field)
+}
+
+// isBytes reports whether a type of Go is a sequence of bytes.
+func isBytes(to reflect.Type) bool {
+	return to.Kind() == reflect.Slice && to.Elem().Kind() == reflect.Uint8
+}
+
+// isByteArray reports whether a type of the script is one: a sequence of numbers, not text.
+func isByteArray(from types.Type) bool {
+	a, ok := from.(*types.Array)
+	return ok && a.Elem.Size() == 1
+}
+
+// readsText reports whether a type of Go makes itself from the text that values are. An integer
+// takes the number of what may have one, as a symbol has its address.
+func readsText(from types.Type, to reflect.Type) bool {
+	if !reflect.PointerTo(to).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return false
+	}
+	c := classOf(from)
+	return c == text || c == unsure && !to.ConvertibleTo(reflect.TypeFor[uint64]())
+}
+
+// unmarshal plans for types that make themselves from text.
+func unmarshal(from types.Type, to reflect.Type, field string) step {
+	return func(dst reflect.Value, v value.Value) error {
+		text, _, _, ok := Text(from, v)
+		if !ok {
+			text = value.AppendText(nil, v)
+		}
+		if err := dst.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(text); err != nil {
+			return &Error{Field: field, Value: v, From: from, Type: to, Why: err.Error()}
+		}
+		return nil
+	}
 }
 
 // members is Members; ok is false of types without parts.
@@ -425,12 +475,27 @@ func join(outer, name string) string {
 	return outer + "." + name
 }
 
+// each plans for parts that all go into one type of Go. Those without names get their positions.
+func (pl *planner) each(names []string, elems []types.Type, to reflect.Type, field string) ([]string, []step) {
+	if names == nil {
+		for i := range elems {
+			names = append(names, strconv.Itoa(i))
+		}
+	}
+	steps := make([]step, len(elems))
+	for i, e := range elems {
+		steps[i] = pl.plan(e, to, join(field, names[i]))
+	}
+	return names, steps
+}
+
 // mapping stores what has names under these, and a tuple under its positions.
 func (pl *planner) mapping(from types.Type, to reflect.Type, field string) step {
 	names, elems, several := members(from)
-	if !several || to.Key().Kind() != reflect.String || to.Elem() != reflect.TypeFor[any]() {
+	if !several || to.Key().Kind() != reflect.String {
 		return pl.unfit(from, to, field)
 	}
+	names, steps := pl.each(names, elems, to.Elem(), field)
 	return func(dst reflect.Value, v value.Value) error {
 		if dst.IsNil() {
 			dst.Set(reflect.MakeMap(to))
@@ -439,16 +504,15 @@ func (pl *planner) mapping(from types.Type, to reflect.Type, field string) step 
 			if i >= len(elems) {
 				break
 			}
-			name := fmt.Sprint(i)
-			if names != nil {
-				name = names[i]
-			}
-			x := pl.rules.Any(elems[i], part)
-			if x == nil {
+			if isNull(part) {
 				continue
 			}
+			x := reflect.New(to.Elem()).Elem()
+			if err := steps[i](x, part); err != nil {
+				return err
+			}
 			// The key may be a string type of the caller's own.
-			dst.SetMapIndex(reflect.ValueOf(name).Convert(to.Key()), reflect.ValueOf(x))
+			dst.SetMapIndex(reflect.ValueOf(names[i]).Convert(to.Key()), x)
 		}
 		return nil
 	}

@@ -139,22 +139,18 @@ func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
 
 // sequence plans for slices and arrays of Go.
 func (pl *planner) sequence(from types.Type, to reflect.Type, field string) step {
-	if to.Kind() == reflect.Slice && to.Elem().Kind() == reflect.Uint8 {
-		// An array of bytes of the script is a sequence of numbers, not text, and is stored by
-		// elements below.
-		if a, ok := from.(*types.Array); !ok || a.Elem.Size() != 1 {
-			if !among(from, text) {
-				return pl.unfit(from, to, field)
+	if isBytes(to) && !isByteArray(from) && classOf(from) != parts {
+		if !among(from, text) {
+			return pl.unfit(from, to, field)
+		}
+		return func(dst reflect.Value, v value.Value) error {
+			text, _, _, ok := Text(from, v)
+			if !ok {
+				return &Error{Field: field, Value: v, From: from, Type: to}
 			}
-			return func(dst reflect.Value, v value.Value) error {
-				text, _, _, ok := Text(from, v)
-				if !ok {
-					return &Error{Field: field, Value: v, From: from, Type: to}
-				}
-				// The record that the text lies in is used again for the next event.
-				dst.SetBytes(bytes.Clone(text))
-				return nil
-			}
+			// The record that the text lies in is used again for the next event.
+			dst.SetBytes(bytes.Clone(text))
+			return nil
 		}
 	}
 	var steps []step // of the elements; one for all of an array
@@ -162,13 +158,11 @@ func (pl *planner) sequence(from types.Type, to reflect.Type, field string) step
 	case *types.Array:
 		steps = []step{pl.plan(t.Elem, to.Elem(), field)}
 	default:
-		_, elems, several := members(from)
-		if !several || to.Elem() != reflect.TypeFor[any]() {
+		names, elems, several := members(from)
+		if !several {
 			return pl.unfit(from, to, field)
 		}
-		for _, e := range elems {
-			steps = append(steps, pl.plan(e, to.Elem(), field))
-		}
+		_, steps = pl.each(names, elems, to.Elem(), field)
 	}
 	return func(dst reflect.Value, v value.Value) error {
 		values := Parts(v)
