@@ -99,6 +99,9 @@ func (t *Machine) mountTracefs() (string, error) {
 	dir := "/proc/self/fd/" + strconv.Itoa(mnt)
 	if !t.isTracefs(dir) {
 		unix.Close(mnt)
+		if t.stat("/proc/self/fd") != nil {
+			return "", errors.New("/proc is not mounted, by which it would reach a mount of its own")
+		}
 		return "", errors.New("a fresh tracefs has no events directory")
 	}
 	t.mount = os.NewFile(uintptr(mnt), "tracefs") // it is the mount, as long as it is open
