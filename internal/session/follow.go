@@ -35,27 +35,37 @@ func (s *session) changed(pid int, maps []symbolize.Mapping) {
 // leftOut says what was given up of what processes have, to stay within bounds:
 // it explains names that are missing.
 func (s *session) leftOut() {
-	warn := func(n int, format string) {
+	warn := func(n int, one, more, format string) {
 		if n > 0 {
-			s.Emit(output.Message{Severity: source.Warning, Text: fmt.Sprintf(format, n)})
+			s.Emit(output.Message{Severity: source.Warning, Text: fmt.Sprintf(format, counted(n, one, more))})
 		}
 	}
+	files := func(n int, format string) { warn(n, "file", "files", format) }
 	if user := s.symbols.known(); user != nil {
 		left := user.LeftOut()
-		warn(left.Lost, "The symbols of %d files were forgotten to make room for others, and the files "+
-			"are gone: addresses in them have no names.")
-		warn(left.JIT, "What %d processes wrote of the code they generated was forgotten to make room for others.")
-		warn(left.Late, "The symbols of %d files were not there in time: addresses in them have no "+
-			"names. The files, or where they are, are too slow.")
+		files(left.Lost, "The symbols of %s were forgotten to make room for others, and cannot be read again: "+
+			"addresses there have no names.")
+		warn(left.JIT, "process", "processes",
+			"What %s wrote of generated code was forgotten to make room for others.")
+		files(left.Late, "The symbols of %s were not there in time: addresses there have no names. "+
+			"What they are read from is too slow.")
 	}
 	if s.unwind != nil {
-		warn(s.unwind.Dropped(), "The unwinding tables of %d files were dropped to make room for "+
-			"others, and made again where they were needed: stacks of that moment may be cut short.")
-		warn(s.unwind.Refused(), "The kernel had no memory for the unwinding tables of %d files: stacks "+
-			"through their code may be cut short.")
-		warn(s.unwind.Late(), "The unwinding tables of %d files were not there in time: stacks through their "+
-			"code may be cut short. The files, or where they are, are too slow.")
+		files(s.unwind.Dropped(), "The unwinding tables of %s were dropped to make room for others, and made "+
+			"again where they were needed: stacks of that moment may be cut short.")
+		files(s.unwind.Refused(), "The kernel had no memory for the unwinding tables of %s: stacks through "+
+			"that code may be cut short.")
+		files(s.unwind.Late(), "The unwinding tables of %s were not there in time: stacks through that code "+
+			"may be cut short. What they are read from is too slow.")
 	}
+}
+
+// counted is a number of things.
+func counted(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }
 
 // programs lists the files that user probes are in.
