@@ -17,6 +17,7 @@ import (
 type mmLayout struct {
 	mm, parent, tgid int   // of struct task_struct
 	identity         []int // of struct mm_struct: what no two programs have in common
+	code             int   // of it: how many pages of code are mapped
 
 	walks                            bool // the rest is there (from Linux 6.1)
 	tree                             mapleTree
@@ -67,6 +68,7 @@ func (m *module) mmLayout() *mmLayout {
 	for _, name := range object.UnwindIdentityOf {
 		l.identity = append(l.identity, must("mm_struct", name))
 	}
+	l.code = must("mm_struct", "exec_vm")
 	if !ok {
 		return nil
 	}
@@ -141,7 +143,7 @@ func (f *fn) findSpace(at syntax.Node, l *mmLayout, key *ir.Value, ask func()) (
 	b.Store(strays, 0, 8, b.U64(old, object.UnwindStrays))
 	when(b.Arith(ir.Eq, b.U64(old, object.UnwindIdentity), identity), renew)
 	if l.walks {
-		b.If(b.U32(old, object.UnwindUnknown), renew, done)
+		f.renewIfGrown(l, old, strays, renew, done)
 	} else {
 		b.Jump(done)
 	}
@@ -170,6 +172,24 @@ func (f *fn) findSpace(at syntax.Node, l *mmLayout, key *ir.Value, ask func()) (
 	f.b.Jump(done)
 	f.b.Begin(done)
 	return identity
+}
+
+// renewIfGrown goes to renew if the space of the current process is not final, or if code was mapped since it
+// was made: the first stack through that code is to be complete, too. A program that makes code all the time
+// is looked at again ever more rarely.
+func (f *fn) renewIfGrown(l *mmLayout, old, strays *ir.Value, renew, done *ir.Block) {
+	b := f.b
+	final, grown := b.NewBlock(), b.NewBlock()
+	grown.Cold = true
+	b.If(b.U32(old, object.UnwindUnknown), renew, final)
+	b.Begin(final)
+	mm := b.LoadPtr(b.CallPtr(int(asm.FnGetCurrentTaskBtf)), l.mm)
+	b.If(b.Arith(ir.Eq, b.U64(old, object.UnwindCode), b.U64(mm, l.code)), done, grown)
+	b.Begin(grown)
+	b.AtomicAdd(old, object.UnwindStrays, 8, f.konst(1))
+	n := b.U64(old, object.UnwindStrays)
+	b.Store(strays, 0, 8, n)
+	b.If(b.Arith(ir.And, n, b.Add(n, -1)), done, renew)
 }
 
 // makeSpace makes the space of the current process from its mappings and goes
@@ -214,6 +234,7 @@ func (f *fn) fillSpace(at syntax.Node, l *mmLayout, space *ir.Value) {
 	b := f.b
 	task := b.CallPtr(int(asm.FnGetCurrentTaskBtf))
 	mm := b.LoadPtr(task, l.mm)
+	b.Store(space, object.UnwindCode, 8, b.U64(mm, l.code))
 	number := f.Temp("mm", 8, 8)
 	b.Call(int(asm.FnProbeReadKernel), number, f.konst(8), b.Add(task, int64(l.mm)))
 	whole := f.walkTree(at, &l.tree, mm, []*ir.Value{space, b.U64(number, 0),

@@ -31,7 +31,8 @@ const (
 	// nothing is known of, or that may be out of date
 	UnwindUnknown  = 24
 	UnwindBare     = 28 // u32: mappings of code without frame pointers
-	UnwindMappings = 32
+	UnwindCode     = 32 // u64: pages of code that the process had mapped then, as the kernel counts them
+	UnwindMappings = 40
 	// A mapping: u64 start, u64 end, u64 what to subtract from addresses for
 	// positions, u32 number of the index, u32 unused. The index is 0 if there is
 	// no table: of the file, of code made at run time, or not yet. Those that are not used start at the greatest

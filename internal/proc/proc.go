@@ -410,20 +410,35 @@ func StartTime(pid int) (ticks uint64, ok bool) {
 
 // InnerPID is the number of a process in its own PID namespace.
 func InnerPID(pid int) int {
-	data, err := os.ReadFile(Dir(pid) + "/status")
-	if err != nil {
-		return pid
-	}
-	for line := range strings.SplitSeq(string(data), "\n") {
-		if list, ok := strings.CutPrefix(line, "NSpid:"); ok {
-			if f := strings.Fields(list); len(f) > 0 {
-				if n, err := strconv.Atoi(f[len(f)-1]); err == nil {
-					return n
-				}
-			}
+	if f := status(pid)("NSpid:"); len(f) > 0 {
+		if n, err := strconv.Atoi(f[len(f)-1]); err == nil {
+			return n
 		}
 	}
 	return pid
+}
+
+// status tells what stands behind a name in the status of a process; nothing if it has ended.
+func status(pid int) func(name string) []string {
+	data, _ := os.ReadFile(Dir(pid) + "/status")
+	return func(name string) []string {
+		_, rest, _ := strings.Cut(string(data), "\n"+name)
+		line, _, _ := strings.Cut(rest, "\n")
+		return strings.Fields(line)
+	}
+}
+
+// CodePages is how many pages of code a process has mapped, as the kernel counts them in its struct
+// mm_struct; 0 if it has ended.
+func CodePages(pid int) uint64 {
+	kb, of := uint64(0), status(pid)
+	for _, name := range [...]string{"VmExe:", "VmLib:"} {
+		if f := of(name); len(f) > 0 {
+			n, _ := strconv.ParseUint(f[0], 10, 64)
+			kb += n
+		}
+	}
+	return kb << 10 / uint64(os.Getpagesize())
 }
 
 // ReadMemory reads n bytes of a process's memory, which takes the right to

@@ -77,6 +77,25 @@ func FuzzParseMaps(f *testing.F) {
 	})
 }
 
+func TestCodePages(t *testing.T) {
+	maps, err := Maps(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := uint64(0)
+	for _, m := range maps {
+		if m.Exec && !m.Write && m.Start < 1<<63 { // the page of old system calls is nobody's
+			want += (m.End - m.Start) / uint64(os.Getpagesize())
+		}
+	}
+	if got := CodePages(os.Getpid()); got != want {
+		t.Errorf("%d pages of code, the mappings have %d", got, want)
+	}
+	if got := CodePages(1 << 30); got != 0 {
+		t.Errorf("nobody has %d pages of code", got)
+	}
+}
+
 func TestMemoryLayout(t *testing.T) {
 	l, ok := MemoryLayout(os.Getpid())
 	if !ok || l.StartCode >= l.EndCode || l.EndCode > l.StartData || l.StartStack < l.StartData ||

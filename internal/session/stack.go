@@ -169,9 +169,11 @@ func (s *session) unwindRunning() {
 		return
 	}
 	pids, _ := proc.All()
-	for _, pid := range pids {
-		if proc.Running(pid) && pid != os.Getpid() {
-			s.Unwind(pid)
+	pids = slices.DeleteFunc(pids, func(pid int) bool { return !proc.Running(pid) || pid == os.Getpid() })
+	s.unwind.Foresee(pids)
+	if u := s.symbols.known(); u != nil {
+		for _, pid := range pids {
+			u.Meet(pid)
 		}
 	}
 }

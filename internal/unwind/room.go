@@ -128,7 +128,7 @@ func (u *Unwinder) startOver() {
 	clear(u.known)
 	u.vdsoFile = nil
 	if u.Files >= 0 {
-		u.update(u.Spaces, key(0), space(0, 0, nil))
+		u.store(u.Spaces, key(0), space(0, moment{}, nil))
 	}
 }
 

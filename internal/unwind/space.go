@@ -17,10 +17,9 @@ import (
 // them meanwhile.
 const mostLooks = 4
 
-// spaceOf makes the space of a process from its executable mappings; false if
-// tables were dropped meanwhile to which it would refer.
-func (u *Unwinder) spaceOf(pid int, maps []proc.Mapping) bool {
-	var parts []part
+// partsOf makes the tables of the executable mappings of a process; false if tables were dropped
+// meanwhile to which the parts would refer. state is that of a space of these parts.
+func (u *Unwinder) partsOf(pid int, maps []proc.Mapping) (parts []part, state int, ok bool) {
 	// The numbers of tables are valid within one generation: startOver gives them up, perhaps in
 	// the loop below.
 	frames, generation := true, u.generation
@@ -35,31 +34,26 @@ func (u *Unwinder) spaceOf(pid int, maps []proc.Mapping) bool {
 		}
 		parts = append(parts, p)
 	}
-	if u.generation != generation {
-		return false
+	if frames {
+		return parts, object.UnwindFrames, u.generation == generation
 	}
-	if id := identity(pid); len(parts) > 0 && id != 0 {
-		state := object.UnwindReady
-		if frames {
-			state = object.UnwindFrames
-		}
-		u.put(pid, id, state, true, parts)
-	}
-	return true
+	return parts, object.UnwindReady, u.generation == generation
 }
 
-// put writes the space of a process. final says that programs need not look for
-// more mappings.
-func (u *Unwinder) put(pid int, id uint64, state int, final bool, parts []part) {
-	v := space(state, id, parts)
-	if !final {
-		binary.NativeEndian.PutUint32(v[object.UnwindUnknown:], 1)
-	}
-	if u.update(u.Spaces, key(pid), v) == unix.E2BIG {
+// put writes the space of a process.
+func (u *Unwinder) put(pid int, space []byte) {
+	if u.update(u.Spaces, key(pid), space) == unix.E2BIG {
 		u.sweep()
-		u.update(u.Spaces, key(pid), v)
+		u.update(u.Spaces, key(pid), space)
 	}
 }
+
+// A moment is what a process had mapped at some time: a space that was made of it is out of date when the
+// process is found otherwise.
+type moment struct{ identity, code uint64 }
+
+// now is to be called before the mappings are read: a space that is newer than is thought does no harm.
+func now(pid int) moment { return moment{identity(pid), proc.CodePages(pid)} }
 
 // identity tells the program that a process runs from others, as programs in
 // the kernel do; 0 if it has ended.
@@ -85,14 +79,15 @@ type part struct {
 // space is the value of a process in the map, state 0 for one that programs
 // fill. Of too many mappings, those at the lowest addresses count. The page of
 // old system calls (vsyscall) is not a program's.
-func space(state int, identity uint64, parts []part) []byte {
+func space(state int, at moment, parts []part) []byte {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.start > math.MaxInt64 })
 	order.By(parts, func(a, b part) int { return cmp.Compare(a.start, b.start) })
 	v := make([]byte, object.UnwindSpace)
 	order := binary.NativeEndian
 	order.PutUint32(v[object.UnwindState:], uint32(state))
 	order.PutUint32(v[object.UnwindCount:], uint32(min(len(parts), object.UnwindMost)))
-	order.PutUint64(v[object.UnwindIdentity:], identity)
+	order.PutUint64(v[object.UnwindIdentity:], at.identity)
+	order.PutUint64(v[object.UnwindCode:], at.code)
 	for i := range object.UnwindMost {
 		m := v[object.UnwindMappings+i*object.UnwindMapping:]
 		if i >= len(parts) {

@@ -320,7 +320,7 @@ func TestCode(t *testing.T) {
 }
 
 func TestSpace(t *testing.T) {
-	v := space(object.UnwindReady, 5, []part{{0x5000, 0x6000, 0x1000, 9}, {0x2000, 0x3000, 0x2000, 4},
+	v := space(object.UnwindReady, moment{5, 7}, []part{{0x5000, 0x6000, 0x1000, 9}, {0x2000, 0x3000, 0x2000, 4},
 		{0xffffffffff600000, 0xffffffffff601000, 0, 0}})
 	u64 := func(i, off int) uint64 {
 		return binary.NativeEndian.Uint64(v[object.UnwindMappings+i*object.UnwindMapping+off:])

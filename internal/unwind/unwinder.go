@@ -20,6 +20,7 @@ type Unwinder struct {
 
 	mu      sync.Mutex
 	asked   []int            // processes
+	likely  []int            // processes that may be sampled; their turn is when nothing else is wanted
 	named   []wanted         // files
 	known   map[uint64]*file // by Mapped.File; nil: its table is being made
 	working bool
@@ -86,8 +87,8 @@ func New(m Maps) *Unwinder {
 		quit: make(chan struct{}), credit: credit, ready: map[fileID]*reading{}}
 	u.idle.L = &u.mu
 	if m.Files >= 0 {
-		u.update(m.Spaces, key(0), space(0, 0, nil)) // what programs start from
-		u.start()                                    // with the vDSO, which all processes map
+		u.store(m.Spaces, key(0), space(0, moment{}, nil)) // what programs start from
+		u.start()                                          // with the vDSO, which all processes map
 	}
 	return u
 }
@@ -102,6 +103,16 @@ func (u *Unwinder) Ask(pid int) {
 	}
 	u.asked = append(u.asked, pid)
 	u.start()
+}
+
+// Foresee has tables be provided for processes before anybody asks, once all that was asked for is there.
+func (u *Unwinder) Foresee(pids []int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.closed {
+		u.likely = append(u.likely, pids[:min(len(pids), maxAsked)]...)
+		u.start()
+	}
 }
 
 // Bounds of what waits to be made.
@@ -200,7 +211,7 @@ func (u *Unwinder) Close() {
 	if !u.closed {
 		close(u.quit)
 	}
-	u.closed, u.asked, u.named = true, nil, nil
+	u.closed, u.asked, u.named, u.likely = true, nil, nil, nil
 	u.await(patience)
 	u.mu.Unlock()
 	u.fence.Lock()
@@ -227,6 +238,11 @@ func (u *Unwinder) work() {
 			u.named = u.named[1:]
 			u.mu.Unlock()
 			u.expect(w)
+		case len(u.likely) > 0:
+			pid := u.likely[0]
+			u.likely = u.likely[1:]
+			u.mu.Unlock()
+			u.add(pid)
 		default:
 			u.working = false
 			u.idle.Broadcast()
@@ -240,16 +256,30 @@ func (u *Unwinder) work() {
 // has ended meanwhile needs none.
 func (u *Unwinder) add(pid int) {
 	defer u.remove(u.Asked, key(pid)) // it may ask again, unless it has a space
-	before := []proc.Mapping(nil)
-	for range mostLooks {
-		// Programs load libraries as they start: the space is right once two looks are alike.
+	var (
+		before []proc.Mapping
+		parts  []part
+		state  int
+		whole  bool
+		at     moment
+	)
+	for look := range mostLooks {
 		maps, err := proc.Code(pid, object.UnwindMost) // the others are not in the space
-		if err != nil || slices.Equal(maps, before) {
+		if err != nil {
 			return
 		}
-		if before = maps; !u.spaceOf(pid, maps) {
-			before = nil
+		// Programs load libraries as they start: the space is right once two looks are alike. The first
+		// is for the tables alone, as many a process ends soon.
+		same := whole && slices.Equal(maps, before)
+		if !same {
+			parts, state, whole = u.partsOf(pid, maps)
+			before = maps
 		}
+		if whole && at.identity != 0 && len(parts) > 0 && (same || look == mostLooks-1) {
+			u.put(pid, space(state, at, parts))
+			return
+		}
+		at = now(pid)
 	}
 }
 
@@ -325,7 +355,9 @@ func (u *Unwinder) Follow(pid int, maps []Mapped) {
 	case frames:
 		state = object.UnwindFrames
 	}
-	u.put(pid, id, state, false, parts)
+	v := space(state, moment{identity: id}, parts)
+	binary.NativeEndian.PutUint32(v[object.UnwindUnknown:], 1) // programs that can are to make it again
+	u.put(pid, v)
 	if u.followed++; u.followed >= object.UnwindMaxSpaces/4 {
 		u.followed = 0
 		u.sweep()
