@@ -46,6 +46,9 @@ const (
 	AttachKprobeSession AttachType = 56
 )
 
+// PerCPU says that elements have a value for each CPU, all of which the kernel writes wherever it reads one to.
+func (t MapType) PerCPU() bool { return t == PerCPUHash || t == PerCPUArray || t == LRUCPUHash }
+
 // String is the name of the type, "Hash".
 func (t MapType) String() string {
 	switch t {

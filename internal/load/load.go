@@ -172,7 +172,7 @@ func (s *Session) createMaps() error {
 		if err != nil {
 			return mapError(m, err)
 		}
-		if m.Type == bpf.PerCPUHash || m.Type == bpf.PerCPUArray {
+		if m.Type.PerCPU() {
 			if s.PerCPU, err = perCPUValues(); err != nil {
 				return mapError(m, err)
 			}
