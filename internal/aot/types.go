@@ -12,6 +12,7 @@ import (
 const (
 	maxBytes    = 1 << 24
 	maxElements = 1 << 20
+	maxAlign    = 1 << 16
 )
 
 // kind is what a type is written as.
@@ -200,7 +201,7 @@ func (c *codec) typeOf(k kind, p *types.Type) {
 		t := typeAs[types.Stack](*p)
 		c.bool(&t.User)
 		within(c, &t.Mode, 0, int64(types.StackBuildID))
-		within(c, &t.Limit, 1, maxElements)
+		within(c, &t.Limit, 0, maxElements)
 		*p = t
 	case deferredType:
 		t := typeAs[types.Deferred](*p)
@@ -208,7 +209,7 @@ func (c *codec) typeOf(k kind, p *types.Type) {
 		within(c, &t.By, 1, builtin.MaxRenderer)
 		text(c, &t.Arg)
 		within(c, &t.Bytes, 0, maxBytes)
-		within(c, &t.Algn, 0, 8)
+		within(c, &t.Algn, 1, 8)
 		c.flags(&t.Open, &t.Int)
 		if c.reading && c.err == nil && builtin.RendererOf(t) == nil {
 			c.fail("values of type %s, which nothing shows", t.Name)
@@ -249,7 +250,7 @@ func (c *codec) structOf(p *types.Type) {
 	within(c, &t.Kind, 0, int64(types.ContextKind))
 	text(c, &t.Name)
 	within(c, &size, 0, maxBytes)
-	within(c, &align, 0, 8)
+	within(c, &align, 0, maxAlign)
 	c.bool(&t.C)
 	list(c, &fields, func(f *types.Field) {
 		text(c, &f.Name)
@@ -263,6 +264,10 @@ func (c *codec) structOf(p *types.Type) {
 			c.fail("the member %s lies outside of its struct", f.Name)
 		}
 	})
+	if align&(align-1) != 0 {
+		c.fail("an alignment of %d bytes", align)
+		align = 0
+	}
 	if c.reading {
 		s := types.NewStruct(t.Kind, t.Name, size, align, fields)
 		s.C = t.C
