@@ -172,6 +172,7 @@ const (
 	IntBehindWord                  // an integer; Check says that a word is out of place
 	StringLike                     // a string, an int8 array or pointer
 	VarRef                         // a bare scratch variable
+	Bytes                          // what AnyValue takes, or the address of what has no size of its own
 )
 
 // String is what the manual says of a parameter.
@@ -181,7 +182,7 @@ func (k ParamKind) String() string {
 		StringLit: "a string literal", IntLit: "an integer literal",
 		WholeMap: "a map", MapOrValue: "a map or a value", Key: "a key of the map",
 		Word: "a word", WordOrIntLit: "a word or an integer", IntBehindWord: "an integer literal",
-		StringLike: "a string", VarRef: "a variable",
+		StringLike: "a string", VarRef: "a variable", Bytes: "a value",
 	}[k]
 }
 

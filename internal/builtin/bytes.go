@@ -112,7 +112,8 @@ var _ = Define(Func{
 		if !ok {
 			return Const{}, false
 		}
-		return Const{Kind: StrConst, Str: s[0] + s[1]}, true
+		whole := s[0] + s[1]
+		return Const{Kind: StrConst, Str: whole[:min(len(whole), max(c.Config.MaxStrlen, 1)-1)]}, true
 	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		b := g.B()

@@ -154,7 +154,7 @@ var _ = Define(Func{
 })
 
 var _ = Define(Func{
-	Name: "memcmp", Min: 3, Params: []Param{{"a", AnyValue}, {"b", AnyValue}, {"n", Integer}}, Result: types.Int32,
+	Name: "memcmp", Min: 3, Params: []Param{{"a", Bytes}, {"b", Bytes}, {"n", Integer}}, Result: types.Int32,
 	Doc: "Compares the first n bytes of two values, or of what pointers lead to: 0 if they are equal, else the " +
 		"difference of the first two that are not, as signed characters. n is at most the size of the smaller one.",
 	Example: `tracepoint:syscalls:sys_enter_openat { $f = str(args.filename); if (memcmp($f, "/etc", 4) == 0) { ` +

@@ -41,7 +41,7 @@ func strLimit(c *Call) (capacity, read int) {
 }
 
 var _ = Define(Func{
-	Name: "str", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", AnyValue}, {"length", Integer}},
+	Name: "str", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", Bytes}, {"length", Integer}},
 	Doc: "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 " +
 		"characters are read. What is not in memory when the probe fires cannot be read, but for probes of user " +
 		"programs from Linux 6.1 on, which wait for it; the string is empty then, and shown as `<unreadable>` " +
@@ -217,7 +217,7 @@ func readLength(g Gen, c *Call) *ir.Value {
 func Clamp(g Gen, n *ir.Value, limit int) *ir.Value { return g.B().UMin(n, int64(limit)) }
 
 var _ = Define(Func{
-	Name: "buf", LabelOf: FirstArg, Min: 1, Params: []Param{{"data", AnyValue}, {"length", Integer}},
+	Name: "buf", LabelOf: FirstArg, Min: 1, Params: []Param{{"data", Bytes}, {"length", Integer}},
 	Doc:     "A buffer of bytes at an address or of an array or string. The length may be left out for arrays.",
 	Example: `tracepoint:syscalls:sys_enter_write { printf("%r\n", buf(args.buf, args.count)); }`,
 	Yields:  "buffer",
@@ -237,7 +237,7 @@ var _ = Define(Func{
 		if len(c.Args) < 2 {
 			a, ok := c.Types[0].(*types.Array)
 			if !ok {
-				c.Errorf(c.Expr, "argument-count", "buf() needs a length unless its argument is an array")
+				c.Errorf(c.Expr, "argument-count", "buf() needs a length unless its argument is an array that has one")
 				return &types.Buffer{Cap: 1}
 			}
 			n = min(a.Size(), limit)
@@ -270,6 +270,9 @@ var _ = Define(Func{
 				b.Zero(p, 4+take, int(n.Imm)-take)
 			}
 			return p
+		}
+		if copied { // nobody knows what lies behind the value
+			n = Clamp(g, n, c.Types[0].Size())
 		}
 		g.ReadMem(c.Expr, space, p, 4, n, src)
 		return p
@@ -312,9 +315,10 @@ func stringBytes(g Gen, c *Call, i, n int) (*ir.Value, int) {
 		return g.Mem(c.Args[i]), t.Size()
 	}
 	n = min(max(n, 1), c.Config.MaxStrlen)
-	p := g.Temp("string", n, 8)
-	g.B().Zero(p, 0, n)
-	g.ReadStr(c.Args[i], g.Space(c.Args[i]), p, 0, Number(g, int64(n)), g.Scalar(c.Args[i]))
+	whole := n + 1 // the last byte that is read is always NUL
+	p := g.Temp("string", whole, 8)
+	g.B().Zero(p, 0, whole)
+	g.ReadStr(c.Args[i], g.Space(c.Args[i]), p, 0, Number(g, int64(whole)), g.Scalar(c.Args[i]))
 	return p, n
 }
 

@@ -311,8 +311,8 @@ func (w *walker) argument(c *builtin.Call, i int, kind builtin.ParamKind, words 
 		}
 		w.record(a, v)
 	}
-	if kind == builtin.Address && v.Type != nil {
-		if addr, ok := w.addressOf(a, v); ok {
+	if v.Type != nil {
+		if addr, ok := w.addressFor(kind, a, v); ok {
 			v = addr
 		}
 	}
@@ -360,7 +360,7 @@ func (w *walker) argValue(kind builtin.ParamKind, a syntax.Expr) val {
 		w.literal++
 		defer func() { w.literal-- }()
 	}
-	if _, ok := w.rawText(a); ok && kind == builtin.AnyValue {
+	if _, ok := w.rawText(a); ok && (kind == builtin.AnyValue || kind == builtin.Bytes) {
 		w.wantText++
 		defer func() { w.wantText-- }()
 	}
@@ -412,7 +412,7 @@ func (w *walker) argKind(c *builtin.Call, i int, kind builtin.ParamKind, a synta
 			}
 		}
 		return bad("string")
-	case builtin.AnyValue, builtin.MapOrValue, builtin.VarRef:
+	case builtin.AnyValue, builtin.MapOrValue, builtin.VarRef, builtin.Bytes:
 		if isNothing(v.Type) {
 			w.errorf(a, "no-value", "%s() can not take an expression without value", c.Name)
 			return false

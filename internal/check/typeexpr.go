@@ -379,6 +379,28 @@ func (w *walker) memberAt(e syntax.Expr) (types.Space, bool) {
 	return w.memberAt(of)
 }
 
+// addressFor is the place that an argument is read from, where the parameter wants one or the value has no size.
+// An array without bound, at the end of a struct, is as long as the function reads.
+func (w *walker) addressFor(kind builtin.ParamKind, e syntax.Expr, v val) (val, bool) {
+	switch kind {
+	case builtin.Address:
+		return w.addressOf(e, v)
+	case builtin.StringLike, builtin.Bytes:
+		a, ok := v.Type.(*types.Array)
+		if !ok || a.Len >= 0 {
+			return v, false
+		}
+		space, ok := w.arrayAt(e, v)
+		if !ok {
+			return v, false
+		}
+		at := val{Flex: types.Flex{Type: &types.Pointer{Elem: a.Elem, Space: space}}, space: space}
+		w.record(e, at)
+		return at, true
+	}
+	return v, false
+}
+
 // addressOf turns the string that a __data_loc member reads as into the place
 // it is read from, where an address is wanted.
 func (w *walker) addressOf(e syntax.Expr, v val) (val, bool) {

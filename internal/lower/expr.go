@@ -59,7 +59,11 @@ func (f *fn) scalar(e syntax.Expr) *ir.Value {
 	case *syntax.Cast:
 		return f.cast(e)
 	case *syntax.Field, *syntax.Index, *syntax.TupleIndex:
-		return f.loadPlace(e, f.place(e), f.info.Types[e])
+		pl := f.place(e)
+		if a, ok := pl.field.Type.(*types.Array); ok && a.Len < 0 { // wanted as an address
+			return f.b.Add(f.number(pl.base), int64(pl.off))
+		}
+		return f.loadPlace(e, pl, f.info.Types[e])
 	}
 	panic(fmt.Sprintf("no lowering of the expression %T", e))
 }
