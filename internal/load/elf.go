@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"unsafe"
 
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
@@ -399,7 +400,7 @@ func (e *elfWriter) file() []byte {
 			if y.section != nil {
 				sym.Shndx = uint16(y.section.index)
 			}
-			binary.Write(&table, binary.NativeEndian, sym)
+			table.Write(bytesOf(&sym))
 		}
 		if bind == elf.STB_LOCAL {
 			locals = table.Len() / elf.Sym64Size
@@ -425,8 +426,7 @@ func (e *elfWriter) file() []byte {
 		}
 		var rel bytes.Buffer
 		for _, r := range s.relocs {
-			binary.Write(&rel, binary.NativeEndian,
-				elf.Rel64{Off: uint64(r.offset), Info: elf.R_INFO(uint32(r.symbol.index), uint32(r.kind))})
+			rel.Write(bytesOf(&elf.Rel64{Off: uint64(r.offset), Info: elf.R_INFO(uint32(r.symbol.index), uint32(r.kind))}))
 		}
 		headers = append(headers, header{elf.Section64{
 			Name: name(".rel" + s.name), Type: uint32(elf.SHT_REL), Flags: uint64(elf.SHF_INFO_LINK),
@@ -453,7 +453,7 @@ func (e *elfWriter) file() []byte {
 		at += headers[i].Size
 	}
 	h.Shoff = (at + 7) &^ 7
-	binary.Write(&out, binary.NativeEndian, h)
+	out.Write(bytesOf(&h))
 	pad := func(to uint64) { out.Write(make([]byte, to-uint64(out.Len()))) }
 	for _, x := range headers {
 		pad(x.Off)
@@ -462,7 +462,12 @@ func (e *elfWriter) file() []byte {
 	pad(h.Shoff)
 	headers[0] = header{}
 	for _, x := range headers {
-		binary.Write(&out, binary.NativeEndian, x.Section64)
+		out.Write(bytesOf(&x.Section64))
 	}
 	return out.Bytes()
+}
+
+// bytesOf is a struct of an ELF file as this machine keeps it, which is how the file has it: none has padding.
+func bytesOf[T elf.Sym64 | elf.Rel64 | elf.Header64 | elf.Section64](v *T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
 }
