@@ -359,6 +359,23 @@ func TestPrinted(t *testing.T) {
 	}
 }
 
+// TestPrintedOffsets adds up elements whose stacks differ in offsets alone, each by its last print.
+func TestPrintedOffsets(t *testing.T) {
+	const text = "@[\n    read+16\n    main+4\n]: 5\n" +
+		"@[\n    read+32\n    main+4\n]: 3\n@[\n    read+32\n    main+4\n]: 4\n" +
+		"@h[\n    f+1\n]:\n[1]                    3 |@@@ |\n@h[\n    f+2\n]:\n[1]                    4 |@@@@|\n" +
+		"@h[\n    f+1\n]:\n[1]                    5 |@@@@|\n"
+	got := map[string]int64{}
+	for _, p := range read(t, text).stacks {
+		for stack, n := range p.Stacks {
+			got[p.Map+" "+strings.ReplaceAll(stack, "\n", ";")] = n
+		}
+	}
+	if want := (map[string]int64{"@ main;read": 9, "@h f": 9}); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // TestPprof has the difference as a profile of pprof, in which the old run weighs less than nothing.
 func TestPprof(t *testing.T) {
 	page := compare(t, "main;read 50\nmain;write 30\n", "main;read 60\nmain;write 10\n", "-f", "pprof")

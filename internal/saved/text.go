@@ -33,13 +33,24 @@ func isText(data []byte) bool {
 	return false
 }
 
+// An element is one of a map in a text, by the hash of its name and key, and what it weighs.
+type element struct {
+	hash   uint64
+	weight int64
+}
+
 // parseText reads the last values of each element; lines that belong to none are passed over.
 func parseText(data []byte) ([]*Profile, error) {
 	var out []*Profile
-	var element []string // the lines of the one that has begun
-	var p *Profile       // of the last element
-	var path string      // of the last element, for the buckets below it
-	below := false       // what follows are its buckets
+	var lines []string // of the element that has begun
+	var p *Profile     // of the last element
+	var path string    // of the last element, for the buckets below it
+	below := false     // what follows are its buckets
+	// Elements may differ in offsets alone, and are one stack then. Each weighs what its last print says.
+	var said []element
+	var index view.Index
+	hasher, id := view.NewHasher(), 0
+	weigh := func(n int64) error { said[id].weight += n; return p.weigh(path, n) }
 	g := newGatherer()
 	number := 0
 	wrong := func(err error) error { return fmt.Errorf("line %d: %w", number, err) }
@@ -48,27 +59,29 @@ func parseText(data []byte) ([]*Profile, error) {
 		line = strings.TrimRight(line, "\r\n")
 		switch {
 		case textBegin.MatchString(line):
-			element = element[:0]
+			lines = lines[:0]
 		// Lines up to the end of an element are frames of its stack.
-		case len(element) > 0 && len(element) < maxElement:
+		case len(lines) > 0 && len(lines) < maxElement:
 		default:
-			element = nil
+			lines = nil
 			// A histogram has its weight in buckets: they are added up.
 			if m := textBucket.FindStringSubmatch(line); m != nil && below {
 				n, err := weight(m[1])
-				if err = cmp.Or(err, p.weigh(path, n)); err != nil {
+				if err = cmp.Or(err, weigh(n)); err != nil {
 					return nil, wrong(err)
 				}
 			}
 			continue
 		}
-		element = append(element, line)
+		lines = append(lines, line)
 		end := textEnd.FindStringSubmatch(line)
 		if end == nil {
 			continue
 		}
-		name, key, _ := strings.Cut(strings.Join(element, "\n"), "[")
-		element = nil
+		text := strings.Join(lines, "\n")
+		text = text[:strings.LastIndex(text, "]:")]
+		name, key, _ := strings.Cut(text, "[")
+		lines = nil
 		// Maps of a text are few, so that it is quick to look through them.
 		i := slices.IndexFunc(out, func(p *Profile) bool { return p.Map == name })
 		if i < 0 {
@@ -76,7 +89,11 @@ func parseText(data []byte) ([]*Profile, error) {
 			out = append(out, &Profile{Map: name, Unit: "count", Stacks: map[string]int64{},
 				kinds: map[string]view.FrameKind{}})
 		}
-		p, path = out[i], textPath(key[:strings.LastIndex(key, "]:")])
+		p, path = out[i], textPath(key)
+		hash, known := hasher.Of(text, 0), false
+		if id, known = index.Number(hash, func(n int) bool { return said[n].hash == hash }); !known {
+			said = append(said, element{hash: hash})
+		}
 		n := int64(0)
 		// An element that ends without a number has a histogram below it.
 		if below = end[1] == ""; !below {
@@ -85,11 +102,15 @@ func parseText(data []byte) ([]*Profile, error) {
 				return nil, wrong(err)
 			}
 		}
-		// Only room is asked for: what the element weighs is set below.
+		// Only room is asked for: the weight is that of the element, which may have been printed before.
 		if err := g.add(p, path, 0); err != nil {
 			return nil, wrong(err)
 		}
-		p.Stacks[path] = n // not what an earlier print of it said
+		p.Stacks[path] -= said[id].weight
+		said[id].weight = 0
+		if err := weigh(n); err != nil {
+			return nil, wrong(err)
+		}
 	}
 	return out, nil
 }
