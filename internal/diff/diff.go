@@ -186,9 +186,10 @@ func (d *Diff) writeText(w *bufio.Writer, least float64, width int) {
 
 // writeCSV writes a line for each function: its shares and their difference.
 func (d *Diff) writeCSV(w *bufio.Writer) {
-	export.WriteRecord(w, []string{"function", "old", "new", "change"}, nil)
+	writeHead(w, "function", "old", "new", "change")
 	for _, r := range d.Rows() {
-		export.WriteRecord(w, []string{view.Line(r.Name)}, []string{plain(r.Old), plain(r.New), plain(r.Change())})
+		export.WriteRecord(w, []export.Cell{{Text: view.Line(r.Name)}, {Text: plain(r.Old), Number: true},
+			{Text: plain(r.New), Number: true}, {Text: plain(r.Change()), Number: true}})
 	}
 }
 

@@ -376,6 +376,16 @@ func TestPrintedOffsets(t *testing.T) {
 	}
 }
 
+// TestKeysBelowZero writes keys that are numbers as they are, and text that looks like one as text.
+func TestKeysBelowZero(t *testing.T) {
+	const run = `{"type":"script","v":1,"name":"x","maps":[{"name":"@n","kind":"gauge","role":"result",` +
+		`"labels":["code","name"],"unit":""}],"sites":[]}` + "\n" + `{"type":"map","t":1,"name":"@n","of":"now",` +
+		`"rows":[[[-5,"-1"],1]]}` + "\n" + `{"type":"end","t":1000000000,"cause":"exit","status":0}` + "\n"
+	if got := compare(t, run, run, "-f", "csv"); got != "code,name,old,new,ratio\n-5,'-1,1,1,1\n" {
+		t.Error(got)
+	}
+}
+
 // TestPprof has the difference as a profile of pprof, in which the old run weighs less than nothing.
 func TestPprof(t *testing.T) {
 	page := compare(t, "main;read 50\nmain;write 30\n", "main;read 60\nmain;write 10\n", "-f", "pprof")

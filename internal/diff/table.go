@@ -22,7 +22,8 @@ type Table struct {
 	Map      *view.Map // of the new run
 	Old, New float64   // what all rows come to
 	Scaling
-	rows []line
+	rows  []line
+	words uint64 // a bit for each part of the key, by its place: some are no numbers
 }
 
 // A line is a row of a table. A run that lacks the key has no value of it.
@@ -76,7 +77,7 @@ func newTable(old, new *view.Run, was, is *view.Map, normalize bool) (*Table, er
 		}
 		var sum view.Sum
 		for _, row := range snap.Rows {
-			key := keyOf(m, row)
+			key := t.keyOf(m, row)
 			name := strings.Join(key, "\n")
 			i, known := at[name]
 			if !known {
@@ -115,13 +116,16 @@ func kindOf(m *view.Map) string {
 }
 
 // keyOf are the parts of a key as text; a row that stands for others has one part.
-func keyOf(m *view.Map, row view.Row) (out []string) {
+func (t *Table) keyOf(m *view.Map, row view.Row) (out []string) {
 	if row.Others > 0 {
 		return []string{"(other)"}
 	}
 	if m.Keyed() {
-		for _, part := range view.Flatten(m.Key, row.Key) {
-			out = append(out, view.NewLabel("", part).Text)
+		for i, part := range view.Flatten(m.Key, row.Key) {
+			label := view.NewLabel("", part)
+			if out = append(out, label.Text); !label.Number {
+				t.words |= 1 << i
+			}
 		}
 	}
 	return out
@@ -411,15 +415,20 @@ func (t *Table) outline(l *line) export.Outline {
 
 // writeCSV writes a line for each key of either run; the numbers of the new one are scaled.
 func (t *Table) writeCSV(w *bufio.Writer) {
-	names := make([]string, 0, len(t.Map.Keys)+3)
+	head := make([]string, 0, len(t.Map.Keys)+3)
 	for _, k := range t.Map.Keys {
-		names = append(names, k.Name)
+		head = append(head, k.Name)
 	}
-	export.WriteRecord(w, append(names, "old", "new", "ratio"), nil)
+	writeHead(w, append(head, "old", "new", "ratio")...)
+	var line []export.Cell
 	for i := range t.rows {
 		l := &t.rows[i]
+		line = line[:0]
+		for i, part := range l.key {
+			line = append(line, export.Cell{Text: view.Line(part), Number: t.words>>i&1 == 0})
+		}
 		// An empty field says that a run lacks the key. 0 would be a number of it.
-		numbers := []string{"", "", ""}
+		numbers := [3]string{}
 		if l.old != nil {
 			numbers[0] = plain(l.was)
 		}
@@ -429,8 +438,20 @@ func (t *Table) writeCSV(w *bufio.Writer) {
 		if l.old != nil && l.new != nil && l.was != 0 {
 			numbers[2] = plain(l.is / l.was)
 		}
-		export.WriteRecord(w, l.key, numbers)
+		for _, n := range numbers {
+			line = append(line, export.Cell{Text: n, Number: true})
+		}
+		export.WriteRecord(w, line)
 	}
+}
+
+// writeHead writes the names of columns.
+func writeHead(w *bufio.Writer, names ...string) {
+	line := make([]export.Cell, len(names))
+	for i, name := range names {
+		line[i].Text = view.Line(name)
+	}
+	export.WriteRecord(w, line)
 }
 
 // plain is a number in as few digits as tell it from all others.

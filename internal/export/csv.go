@@ -20,23 +20,23 @@ var CSV = define(Format{
 	Doc: "a map as a table (RFC 4180), or the events of a script that has no maps",
 })
 
-// A cell is a field of a table: a number, or text from outside.
-type cell struct {
-	// number says that a spreadsheet may take it for one.
-	text   string
-	number bool
+// A Cell is a field of a table: a number, or text from outside.
+type Cell struct {
+	Text string
+	// Number says that a spreadsheet may take it for one.
+	Number bool
 }
 
 // A tableWriter makes lines of cells of maps and events, each handed to emit, which must not keep it.
 type tableWriter struct {
-	line []cell
-	emit func([]cell)
+	line []Cell
+	emit func([]Cell)
 	rate func(*view.Row) string // nil: no column says how fast numbers grow
 }
 
 // raw adds a field that is a number, or a name of hawk's own.
-func (w *tableWriter) raw(text string) { w.line = append(w.line, cell{text, true}) }
-func (w *tableWriter) text(s string)   { w.line = append(w.line, cell{view.Line(s), false}) }
+func (w *tableWriter) raw(text string) { w.line = append(w.line, Cell{text, true}) }
+func (w *tableWriter) text(s string)   { w.line = append(w.line, Cell{view.Line(s), false}) }
 func (w *tableWriter) number(n int64)  { w.raw(strconv.FormatInt(n, 10)) }
 
 // end hands the line on and begins another.
@@ -65,7 +65,7 @@ func (w *tableWriter) value(v value.Value, o Options) {
 // writeCSV writes the one map that was chosen, or events.
 func writeCSV(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	to := bufio.NewWriter(out)
-	w := &tableWriter{emit: func(line []cell) { writeRecord(to, line) }}
+	w := &tableWriter{emit: func(line []Cell) { WriteRecord(to, line) }}
 	if len(maps) == 0 {
 		w.events(r, o)
 	} else {
@@ -74,16 +74,16 @@ func writeCSV(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	return to.Flush()
 }
 
-// writeRecord writes a line, which ends in a newline alone: RFC 4180's readers take it. Text that a spreadsheet
+// WriteRecord writes a line, which ends in a newline alone: RFC 4180's readers take it. Text that a spreadsheet
 // would compute gets an apostrophe.
-func writeRecord(to *bufio.Writer, line []cell) {
+func WriteRecord(to *bufio.Writer, line []Cell) {
 	for i, c := range line {
 		if i > 0 {
 			to.WriteByte(',')
 		}
-		s := c.text
+		s := c.Text
 		// Formulas begin with the first four; programs pass over tabs and returns in front of them.
-		if !c.number && s != "" && strings.IndexByte("=+-@\t\r", s[0]) >= 0 {
+		if !c.Number && s != "" && strings.IndexByte("=+-@\t\r", s[0]) >= 0 {
 			s = "'" + s
 		}
 		// Spaces at either end are quoted, too: some readers cut them off.
@@ -93,18 +93,6 @@ func writeRecord(to *bufio.Writer, line []cell) {
 		to.WriteString(s)
 	}
 	to.WriteByte('\n')
-}
-
-// WriteRecord writes a line of CSV: texts from outside, then numbers.
-func WriteRecord(to *bufio.Writer, texts, numbers []string) {
-	line := make([]cell, 0, len(texts)+len(numbers))
-	for _, s := range texts {
-		line = append(line, cell{view.Line(s), false})
-	}
-	for _, s := range numbers {
-		line = append(line, cell{s, true})
-	}
-	writeRecord(to, line)
 }
 
 // table writes a map.

@@ -170,7 +170,7 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	for i, name := range beside(nil, append(keys, valueColumns(m)...)) {
 		class := ""
 		// Columns hold numbers throughout or nowhere, so that the first line tells.
-		if len(lines) > 0 && i < len(lines[0].cells) && lines[0].cells[i].number {
+		if len(lines) > 0 && i < len(lines[0].cells) && lines[0].cells[i].Number {
 			class = numeric
 		}
 		fmt.Fprintf(b, "<th%s>%s</th>", class, xmlText(name))
@@ -179,8 +179,8 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	for _, line := range lines {
 		b.WriteString("<tr>")
 		for i, c := range line.cells {
-			class, text := "", c.text
-			if c.number {
+			class, text := "", c.Text
+			if c.Number {
 				class = numeric
 				// Keys stay as they are, and so do members of records: process IDs have no commas.
 				if n, err := strconv.ParseInt(text, 10, 64); err == nil && i >= len(keys) && m.Kind != view.Record {
@@ -210,7 +210,7 @@ const numeric = ` class="n"`
 
 // An htmlLine is a line of a table and what its bar shows.
 type htmlLine struct {
-	cells  []cell
+	cells  []Cell
 	weight int64
 }
 
@@ -218,10 +218,10 @@ type htmlLine struct {
 // they show.
 func htmlLines(m *view.Map, rows []view.Row, o Options) (lines []htmlLine, shown int) {
 	var weight int64
-	w := &tableWriter{emit: func(cells []cell) {
+	w := &tableWriter{emit: func(cells []Cell) {
 		// A bar of a histogram is of one bucket, whose count stands last.
 		if m.Kind == view.Histogram && len(cells) > 0 {
-			weight, _ = strconv.ParseInt(cells[len(cells)-1].text, 10, 64)
+			weight, _ = strconv.ParseInt(cells[len(cells)-1].Text, 10, 64)
 		}
 		lines = append(lines, htmlLine{slices.Clone(cells), weight})
 	}}
