@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/order"
+	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
 
@@ -247,13 +248,27 @@ func (s *soFar) begin(b view.Begin, own []string, field func(string) string) {
 	}
 }
 
-// keyFields are the names of fields with the parts of a map's key.
-func keyFields(m *view.Map, own []string, field func(string) string) []string {
+// rowFields are the names of fields with the parts of a map's key, and with the columns of a record.
+func rowFields(m *view.Map, own []string, field func(string) string) (keys, columns []string) {
 	var names []string
 	for i := range m.Keys {
 		names = append(names, field(keyName(&m.Keys[i])))
 	}
-	return beside(own, names)
+	for i := range m.Columns {
+		names = append(names, field(m.Columns[i].Name))
+	}
+	names = beside(own, names)
+	return names[:len(m.Keys)], names[len(m.Keys):]
+}
+
+// columnsOf are the parts of a value that have columns of their own, nil if it is one value.
+func columnsOf(m *view.Map, v value.Value) []value.Value {
+	if m.Kind == view.Record {
+		if parts := view.Flatten(m.Type, v); len(parts) == len(m.Columns) {
+			return parts
+		}
+	}
+	return nil
 }
 
 // read keeps the last reading of a map that is shown.

@@ -112,7 +112,7 @@ func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
 			return err
 		}
 	}
-	names := keyFields(m, journalTable, journalName)
+	names, columns := rowFields(m, journalTable, journalName)
 	for _, i := range view.Arrange(snap.Rows, byKey) {
 		row := &snap.Rows[i]
 		var key []string
@@ -138,6 +138,10 @@ func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
 		if s, ok := value.Summary(row.Value); ok {
 			f.field("HAWK_COUNT", strconv.FormatInt(s.Count, 10))
 			f.field("HAWK_TOTAL", logValue(s.Sum()))
+		} else if parts := columnsOf(m, row.Value); parts != nil {
+			for i, part := range parts {
+				f.field(columns[i], logValue(part))
+			}
 		} else {
 			f.field("HAWK_VALUE", journalValue(row.Value))
 		}

@@ -87,7 +87,7 @@ func (f *logfmtFeed) table(m *view.Map, snap *view.Snapshot) error {
 	if n := snap.Refused.Updates; n > 0 {
 		fmt.Fprintf(f.w, "map=%s refused=%d msg=%q\n", m.Name, n, m.Name+" "+snap.Refused.String())
 	}
-	names := keyFields(m, logTable, logName)
+	names, columns := rowFields(m, logTable, logName)
 	for _, i := range view.Arrange(snap.Rows, byKey) {
 		row := &snap.Rows[i]
 		head := "map=" + m.Name
@@ -115,7 +115,14 @@ func (f *logfmtFeed) table(m *view.Map, snap *view.Snapshot) error {
 				fmt.Fprintf(f.w, "%s interval=%d value=%s\n", head, p.Epoch*v.Interval, logValue(v.Number(p)))
 			}
 		default:
-			fmt.Fprintf(f.w, "%s value=%s\n", head, logText(logValue(v)))
+			parts := columnsOf(m, v)
+			for i, part := range parts {
+				head += " " + columns[i] + "=" + logText(logValue(part))
+			}
+			if parts == nil {
+				head += " value=" + logText(logValue(v))
+			}
+			f.w.WriteString(head + "\n")
 		}
 	}
 	return nil

@@ -112,7 +112,8 @@ func TestOwnFields(t *testing.T) {
 	r.Script.Map("@lat").Keys[0].Name = "count"
 	r.Script.Map("@last").Keys[0].Name = "map"
 	for format, wants := range map[string][]string{
-		"logfmt":  {" pid_2=main msg_2=-5 msg=main\n", "map=@lat count_2=main bucket=", "map=@last map_2=main value="},
+		"logfmt": {" pid_2=main msg_2=-5 msg=main\n", "map=@lat count_2=main bucket=",
+			"map=@last map_2=main what=main n=0\n"},
 		"journal": {"\nHAWK_PID_2=main\nHAWK_MSG=-5\n", "\nHAWK_COUNT_2=main\n", "\nHAWK_MAP_2=main\n"},
 		"csv":     {"time,cpu,pid,tid,pid_2,msg\n"},
 	} {
