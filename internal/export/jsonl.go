@@ -458,7 +458,7 @@ func (w jsonWriter) bound(n int64, none, unsigned bool) {
 	}
 }
 
-// stack writes frames as [function or address, offset, module].
+// stack writes frames as [function or place, offset, module].
 func (w jsonWriter) stack(st *value.Stack) {
 	w.raw("[")
 	for i, f := range st.Named().Frames {
@@ -469,7 +469,7 @@ func (w jsonWriter) stack(st *value.Stack) {
 		if f.Func != "" {
 			w.text(f.Func)
 		} else {
-			w.text("0x" + strconv.FormatUint(f.Addr, 16))
+			w.text(view.Unnamed(f))
 		}
 		w.raw(",")
 		w.number(int64(f.Offset))

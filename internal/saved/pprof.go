@@ -79,10 +79,13 @@ type pprofFile struct {
 	samples   []pprofSample
 	locations map[uint64]pprofLocation
 	functions map[uint64]uint64 // names
-	mappings  map[uint64]uint64 // file names
-	chosen    uint64            // default sample type
+	mappings  map[uint64]pprofMapping
+	chosen    uint64 // default sample type
 	length    int64
 }
+
+// A pprofMapping is a file in memory: where it begins there, and where in the file that is.
+type pprofMapping struct{ start, offset, file uint64 }
 
 // A pprofSample has its locations innermost first, and a value for each type.
 type pprofSample struct{ locations, values []uint64 }
@@ -95,7 +98,8 @@ type pprofLocation struct {
 
 // parsePprof reads a profile of pprof, by its default type of sample.
 func parsePprof(data []byte) (*Profile, error) {
-	f := pprofFile{locations: map[uint64]pprofLocation{}, functions: map[uint64]uint64{}, mappings: map[uint64]uint64{}}
+	f := pprofFile{locations: map[uint64]pprofLocation{}, functions: map[uint64]uint64{},
+		mappings: map[uint64]pprofMapping{}}
 	// Messages come in any order: names are looked up when all have been read.
 	if err := each(data, f.field); err != nil {
 		return nil, err
@@ -152,7 +156,8 @@ func (f *pprofFile) text(n uint64) string {
 
 // frames adds the functions of a location, the outermost first.
 func (f *pprofFile) frames(path []string, l pprofLocation, kinds map[string]view.FrameKind) []string {
-	file := f.text(f.mappings[l.mapping])
+	in := f.mappings[l.mapping]
+	file := f.text(in.file)
 	kind := view.UserFrame
 	// hawk, perf and others call the kernel's mapping [kernel.kallsyms] and the like.
 	if strings.HasPrefix(file, "[kernel") {
@@ -170,9 +175,13 @@ func (f *pprofFile) frames(path []string, l pprofLocation, kinds map[string]view
 	for i := len(l.functions) - 1; i >= 0 && len(path) <= maxDepth; i-- {
 		add(f.text(f.functions[l.functions[i]]))
 	}
+	// Nobody has found a name for the address: a place in a file is the same in each run.
 	if len(l.functions) == 0 {
-		// Nobody has found names for the addresses.
-		add(file[strings.LastIndexByte(file, '/')+1:] + "+?")
+		if file == "" || file[0] == '[' {
+			add(view.Place("", l.addr))
+		} else {
+			add(view.Place(file, l.addr-in.start+in.offset))
+		}
 	}
 	return path
 }
@@ -202,24 +211,28 @@ func (f *pprofFile) field(field int, n uint64, b []byte) (err error) {
 			return err
 		})
 		f.samples = append(f.samples, s)
-	case 3, 5:
+	case 3:
+		var m pprofMapping
+		var end uint64
+		err = each(b, func(field int, n uint64, _ []byte) error {
+			if to := [...]*uint64{1: &id, 2: &m.start, 3: &end, 4: &m.offset, 5: &m.file}; field < len(to) {
+				*to[field] = n
+			}
+			return nil
+		})
+		f.mappings[id] = m
+	case 5:
 		var name uint64
-		// Messages Mapping and Function are alike except for the field that has the name.
-		at := map[int]int{3: 5, 5: 2}[field] // where the name is
 		err = each(b, func(field int, n uint64, _ []byte) error {
 			switch field {
 			case 1:
 				id = n
-			case at:
+			case 2:
 				name = n
 			}
 			return nil
 		})
-		if field == 3 {
-			f.mappings[id] = name
-		} else {
-			f.functions[id] = name
-		}
+		f.functions[id] = name
 	case 4:
 		var l pprofLocation
 		err = each(b, func(field int, n uint64, b []byte) error {

@@ -145,6 +145,39 @@ func sum(stacks []string) (n int) {
 	return n
 }
 
+// TestUnnamed finds functions without names at the same place in their file, whichever way a run was saved and
+// wherever the file was in memory.
+func TestUnnamed(t *testing.T) {
+	key := &types.Stack{User: true, Limit: 5}
+	m := &view.Map{Name: "@", Key: key, Type: types.Uint64, Kind: view.Counter, Weight: view.ValueWeight,
+		Keys: []view.Element{{Frames: view.UserFrames}}}
+	for _, base := range []uint64{0x400000, 0x7f0000000000} {
+		st := &value.Stack{User: true, PID: 4, Addrs: []uint64{0x99, base + 0x234}, Namer: placed(base)}
+		r := &view.Run{Begin: view.Begin{Script: &view.Script{Name: "x", Maps: []*view.Map{m}}},
+			Maps: []view.Snapshot{{Map: m, Seq: 1, Complete: true, Totals: true,
+				Rows: []view.Row{{Key: st, Value: value.Uint(3)}}}}, End: &view.End{Cause: "exit"}}
+		for _, form := range []string{"jsonl", "html", "flame", "pprof", "folded"} {
+			got := recorded(t, written(t, form, r, m))
+			if text := string(written(t, "folded", got, got.Script.Maps[0])); text != "x+0x234;0x99 3\n" {
+				t.Errorf("%s at %#x: %q", form, base, text)
+			}
+		}
+	}
+}
+
+// placed names no function: addresses above it are in a file, and others nowhere.
+type placed uint64
+
+func (p placed) FramesAt(st *value.Stack, i int, _ value.Depth, frame *value.Frame, f func(*value.Frame)) {
+	if frame.Addr >= uint64(p) {
+		frame.Module, frame.BuildID, frame.FileOffset = "/usr/bin/x", "abcd", frame.Addr-uint64(p)
+	}
+	f(frame)
+}
+func (placed) Truncated(*value.Stack) bool { return false }
+func (placed) Lines() *value.Lines         { return nil }
+func (placed) Pool() *value.Pool           { return nil }
+
 // TestDamaged reads files with bytes missing or changed: an error is right, a panic is not.
 func TestDamaged(t *testing.T) {
 	r, maps := played(t)

@@ -352,10 +352,25 @@ func frameName(f *value.Frame) string {
 		return f.Caller
 	case f.Func != "":
 		return f.Func
-	case f.Module != "" && f.BuildID != "":
-		return f.Module[strings.LastIndexByte(f.Module, '/')+1:] + "+0x" + strconv.FormatUint(f.FileOffset, 16)
 	}
-	return "0x" + strconv.FormatUint(f.Addr, 16)
+	return Unnamed(f)
+}
+
+// Unnamed is what a frame without a function is called.
+func Unnamed(f *value.Frame) string {
+	if f.Module != "" && f.BuildID != "" {
+		return Place(f.Module, f.FileOffset)
+	}
+	return Place("", f.Addr)
+}
+
+// Place is where in a file an address is, or where in memory if the file is "".
+func Place(file string, at uint64) string {
+	text := "0x" + strconv.FormatUint(at, 16)
+	if file != "" {
+		text = file[strings.LastIndexByte(file, '/')+1:] + "+" + text
+	}
+	return text
 }
 
 // AppendPath adds all frames of a sample, the outermost first: the parts of the key, then the
