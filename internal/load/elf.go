@@ -426,7 +426,8 @@ func (e *elfWriter) file() []byte {
 		}
 		var rel bytes.Buffer
 		for _, r := range s.relocs {
-			rel.Write(bytesOf(&elf.Rel64{Off: uint64(r.offset), Info: elf.R_INFO(uint32(r.symbol.index), uint32(r.kind))}))
+			info := elf.R_INFO(uint32(r.symbol.index), uint32(r.kind))
+			rel.Write(bytesOf(&elf.Rel64{Off: uint64(r.offset), Info: info}))
 		}
 		headers = append(headers, header{elf.Section64{
 			Name: name(".rel" + s.name), Type: uint32(elf.SHT_REL), Flags: uint64(elf.SHF_INFO_LINK),
