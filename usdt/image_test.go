@@ -224,6 +224,11 @@ import stapsdt
 for isa in stapsdt._X86, stapsdt._ARM:
     im = stapsdt._Image(isa, "sample", [("nothing", ()), ("narrow", (-1, 1, -2, 2, -4, 4)), ("wide", (1,) + 6 * (8,)), ("twelve", 6 * (-8, 8))])
     print(im.name, im.bytes.hex())
+for wrong in "int", 3, None, [8]:
+    try:
+        stapsdt.Provider("sample").add_probe("wrong", wrong)
+    except ValueError as e:
+        print(e)
 `
 	cmd := exec.Command(python, "-c", program)
 	cmd.Stderr = os.Stderr
@@ -236,6 +241,7 @@ for isa in stapsdt._X86, stapsdt._ARM:
 		im := sample(t, a)
 		fmt.Fprintf(&want, "%s %x\n", im.name(), im.bytes)
 	}
+	want.WriteString(strings.Repeat("wrong: arguments are at most 12 of ArgTypes\n", 4))
 	if string(out) != want.String() {
 		t.Errorf("Python makes\n%s", out)
 	}

@@ -41,6 +41,7 @@ class ArgTypes:
     uint64, int64 = 8, -8
 
 
+_SIZES = (1, -1, 2, -2, 4, -4, 8, -8)
 _MAX_ARGS = 12
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}\Z", re.ASCII)
 
@@ -329,7 +330,7 @@ class Provider:
         """Declares a mark with arguments of ArgTypes, at most twelve, and returns it."""
         _check(name)
         args = tuple(a for a in args if a != ArgTypes.noarg)
-        if len(args) > _MAX_ARGS or any(abs(a) not in (1, 2, 4, 8) for a in args):
+        if len(args) > _MAX_ARGS or any(a not in _SIZES for a in args):
             raise ValueError("%s: arguments are at most %d of ArgTypes" % (name, _MAX_ARGS))
         with self._lock:
             if self._loaded:
