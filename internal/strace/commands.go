@@ -178,13 +178,12 @@ func (d *decoder) nodes(addr, n uint64) {
 		d.ptr(addr)
 		return
 	}
-	d.list(longs, func(i int) bool {
-		text := strconv.FormatUint(u64(b, 8*i), 16)
-		if u64(b, 8*i) != 0 {
+	d.array(b, longs, 8, func(b []byte) {
+		text := strconv.FormatUint(u64(b, 0), 16)
+		if u64(b, 0) != 0 {
 			d.str("0x")
 		}
 		d.str("0000000000000000"[len(text):] + text)
-		return true
 	})
 }
 
@@ -286,8 +285,7 @@ func (d *decoder) interfaceOf(cmd uint64, b []byte, sets bool) {
 		d.str(", sa_data=").mac(b[2:8])
 		d.str("}")
 	case 0x8970:
-		d.declared(d.layout("ifmap"), b)
-		d.str("}")
+		d.complete("ifmap", b)
 	default:
 		d.int(signed(u32(b, 0)))
 	}
@@ -330,14 +328,10 @@ func (d *decoder) interfacesOf(v uint64) {
 	if at == 0 || !ok && n > 0 {
 		d.ptr(at)
 	} else {
-		d.list(int(n)/size, func(i int) bool {
-			if (i+1)*size > len(all) || i >= d.o.Limit {
-				return false
-			}
-			d.str("{ifr_name=").field(field{kind: 's', size: 16}, all[size*i:])
-			d.str(", ifr_addr=").address(all[size*i+16:][:16])
+		d.array(all, int(n)/size, size, func(b []byte) {
+			d.str("{ifr_name=").field(field{kind: 's', size: 16}, b)
+			d.str(", ifr_addr=").address(b[16:32])
 			d.str("}")
-			return true
 		})
 	}
 	d.str("}")
@@ -398,13 +392,7 @@ func (d *decoder) requests(addr uint64, n int) {
 		d.ptr(addr)
 		return
 	}
-	d.list(n, func(i int) bool {
-		if (i+1)*8 > len(array) {
-			return false
-		}
-		d.request(u64(array, 8*i), true)
-		return true
-	})
+	d.array(array, n, 8, func(b []byte) { d.request(u64(b, 0), true) })
 }
 
 // request appends a struct iocb, to its end or up to the file that it is about. io_cancel names

@@ -11,7 +11,7 @@ import (
 // structs.txt declares structs whose fields are shown one behind the other: NAME, and for each
 // field its name, kind, size and, behind ":", its set of flags; ".4" is four bytes that are not
 // shown, and "@4" goes on at that offset. The kinds are d and u, decimal; x, in hexadecimal; p, an
-// address; e and f, of a set; D, a moment; V, a struct timeval; o, a mode; i, an IPv4 address; s
+// address; e and f, of a set; D, a moment; o, a mode; i, an IPv4 address; s
 // and z, a text and the address of one; v, a version; S, another struct; a, an array of a kind,
 // which has its size behind it; t, a time in ticks; N, a number that bpf() replaces; m, a mode
 // with the kind of file; n, a network interface; h, a port, j, an IPv6 address and c, a cookie, of
@@ -77,6 +77,18 @@ func (d *decoder) layout(name string) *layout {
 // shorter structs than the kernel knows today; what follows may be appended by more.
 func (d *decoder) declared(l *layout, b []byte) { d.fields(l, b, "{") }
 
+// complete appends a declared struct, by its name, or the one element of an array.
+func (d *decoder) complete(name string, b []byte) {
+	l := d.layout(name)
+	if f := l.fields[0]; f.name == "" {
+		d.str("[").field(f, b)
+		d.str("]")
+		return
+	}
+	d.declared(l, b)
+	d.str("}")
+}
+
 // more appends further fields of a struct.
 func (d *decoder) more(l *layout, b []byte) { d.fields(l, b, ", ") }
 
@@ -132,8 +144,6 @@ func (d *decoder) field(f field, b []byte) {
 	case 'D':
 		d.int(signed)
 		d.date(signed, 0, 9)
-	case 'V':
-		d.timeval(b)
 	case 'o':
 		d.octal(v)
 	case 'i':
@@ -165,13 +175,9 @@ func (d *decoder) field(f field, b []byte) {
 		d.mode(v)
 	case 'a':
 		size := int(f.param[1] - '0')
-		d.list(f.size/size, func(i int) bool {
-			d.field(field{kind: f.param[0], size: size}, b[size*i:])
-			return true
-		})
+		d.array(b, f.size/size, size, func(b []byte) { d.field(field{kind: f.param[0], size: size}, b) })
 	case 'S':
-		d.declared(d.layout(f.param), b[:f.size])
-		d.str("}")
+		d.complete(f.param, b[:f.size])
 	default:
 		d.hex(v)
 	}
@@ -343,17 +349,11 @@ func (d *decoder) elements(name string, addr uint64, n int) {
 		d.ptr(addr)
 		return
 	}
-	d.list(n, func(i int) bool {
-		if (i+1)*l.size > len(b) {
-			return false
-		}
-		b := b[i*l.size:]
+	d.array(b, n, l.size, func(b []byte) {
 		if f := l.fields[0]; f.name == "" {
 			d.field(f, b)
-			return true
+		} else {
+			d.complete(name, b[:l.size])
 		}
-		d.declared(l, b[:l.size])
-		d.str("}")
-		return true
 	})
 }

@@ -457,13 +457,7 @@ func (d *decoder) epollEvents(addr uint64, n int) {
 		d.ptr(addr)
 		return
 	}
-	d.list(n, func(i int) bool {
-		if (i+1)*size > len(b) {
-			return false
-		}
-		d.epollEvent(b[i*size:])
-		return true
-	})
+	d.array(b, n, size, d.epollEvent)
 }
 
 // list appends elements up to the limit of -s, or as many as there are. show appends one and
@@ -480,6 +474,31 @@ func (d *decoder) list(n int, show func(i int) bool) {
 		}
 	}
 	d.str("]")
+}
+
+// array appends n elements of a size, of which as many can be shown as were copied.
+func (d *decoder) array(b []byte, n, size int, show func(b []byte)) {
+	d.list(n, func(i int) bool {
+		there := (i+1)*size <= len(b)
+		if there {
+			show(b[i*size:])
+		}
+		return there
+	})
+}
+
+// appended appends to what stands behind the result, in parentheses, as to the line.
+func (d *decoder) appended(show func()) {
+	line := d.b
+	d.b = bytes.TrimSuffix(d.after, []byte(")"))
+	if len(d.b) == 0 {
+		d.str(" (")
+	} else {
+		d.str(", ")
+	}
+	show()
+	d.str(")")
+	d.after, d.b = d.b, line
 }
 
 // timeout says behind the result that nothing came in time, which 0 means of a call that has returned.
@@ -502,16 +521,12 @@ func (d *decoder) pollfds(addr uint64, n int) {
 		d.ptr(addr)
 		return
 	}
-	d.list(n, func(i int) bool {
-		if (i+1)*8 > len(b) {
-			return false
-		}
-		d.str("{fd=").fd(u32(b, 8*i), 0)
-		if int32(u32(b, 8*i)) >= 0 {
-			d.str(", events=").flags("poll", u16(b, 8*i+4))
+	d.array(b, n, 8, func(b []byte) {
+		d.str("{fd=").fd(u32(b, 0), 0)
+		if int32(u32(b, 0)) >= 0 {
+			d.str(", events=").flags("poll", u16(b, 4))
 		}
 		d.str("}")
-		return true
 	})
 	// The array is copied twice (copyAround): revents has a meaning only when the call has
 	// returned.
@@ -519,25 +534,21 @@ func (d *decoder) pollfds(addr uint64, n int) {
 	if d.c.Result <= 0 || !ok {
 		return
 	}
-	// The text behind the result is made by the same methods as the line, which is put aside for
-	// it.
-	keep := d.b
-	d.b = nil
-	some := false
-	d.str(" ([")
-	for i := range len(now) / 8 {
-		if r := u16(now, 8*i+6); r != 0 {
-			if some {
-				d.str(", ")
+	d.appended(func() {
+		before := "["
+		for i := range len(now) / 8 {
+			if r := u16(now, 8*i+6); r != 0 {
+				d.str(before + "{fd=").int(signed(u32(now, 8*i)))
+				d.str(", revents=").flags("poll", r)
+				d.str("}")
+				before = ", "
 			}
-			d.str("{fd=").int(signed(u32(now, 8*i)))
-			d.str(", revents=").flags("poll", r)
-			d.str("}")
-			some = true
 		}
-	}
-	d.str("])")
-	d.after, d.b = d.b, keep
+		if before == "[" {
+			d.str(before)
+		}
+		d.str("]")
+	})
 	d.left(2)
 }
 
@@ -553,21 +564,7 @@ func (d *decoder) left(i int) {
 	if !ok || d.c.Result == 0 {
 		return
 	}
-	keep := d.b
-	d.b = bytes.TrimSuffix(d.after, []byte(")"))
-	if len(d.b) == 0 {
-		d.str(" (")
-	} else {
-		d.str(", ")
-	}
-	d.str("left ")
-	if kind == "ts" {
-		d.timespec(b)
-	} else {
-		d.timeval(b)
-	}
-	d.str(")")
-	d.after, d.b = d.b, keep
+	d.appended(func() { d.str("left ").complete(kind, b) })
 }
 
 // fdset appends a set of descriptors; what select left of them stands behind the result. The last
@@ -597,26 +594,18 @@ func (d *decoder) fdset(addr uint64, n int) {
 		return
 	}
 	if last {
-		keep := d.b
-		d.b = nil
+		d.after = nil
 		left = d.c.Result
 		for i, name := range []string{"in", "out", "except"} {
 			b, ok := d.c.mem.at(d.num(i+1), size, false)
 			if d.num(i+1) == 0 || !ok || len(bytes.Trim(b, "\x00")) == 0 || left <= 0 {
 				continue
 			}
-			if len(d.b) == 0 {
-				d.str(" (")
-			} else {
-				d.str(", ")
-			}
-			d.str(name + " ")
-			bits(b)
+			d.appended(func() {
+				d.str(name + " ")
+				bits(b)
+			})
 		}
-		if len(d.b) > 0 {
-			d.str(")")
-		}
-		d.after, d.b = d.b, keep
 		d.left(4)
 	}
 }
@@ -649,13 +638,7 @@ func (d *decoder) groups(addr uint64, n int) {
 		d.ptr(addr)
 		return
 	}
-	d.list(n, func(i int) bool {
-		if 4*i+4 > len(b) {
-			return false
-		}
-		d.uint(u32(b, 4*i))
-		return true
-	})
+	d.array(b, n, 4, func(b []byte) { d.uint(u32(b, 0)) })
 }
 
 // hexed appends data that are never text, as getrandom's, in hexadecimal.

@@ -167,8 +167,7 @@ func (d *decoder) body(b []byte, name, attributes string) {
 		d.str(", ...}")
 		return
 	}
-	d.declared(l, b[:l.size])
-	d.str("}")
+	d.complete(name, b[:l.size])
 	if rest := b[min((l.size+3)&^3, len(b)):]; len(rest) >= 4 && attributes != "" {
 		d.str(", ").attributes(rest, attributes, int(b[0]))
 	}
@@ -275,12 +274,10 @@ func (d *decoder) attributeValue(kind string, b []byte, family int) bool {
 	case 'f':
 		d.flags(name, v)
 	case 'S':
-		l := d.layout(name)
-		if len(b) < l.fields[0].size {
+		if len(b) < d.layout(name).fields[0].size {
 			return false
 		}
-		d.declared(l, b)
-		d.str("}")
+		d.complete(name, b)
 	case 'N':
 		d.attributes(b, name, family)
 	case 'M':

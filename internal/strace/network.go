@@ -218,11 +218,8 @@ func (d *decoder) iovec(addr uint64, n int, limit int64) {
 		return
 	}
 	out := limit >= 0
-	d.list(n, func(i int) bool {
-		if (i+1)*16 > len(array) {
-			return false
-		}
-		base, size := u64(array, 16*i), u64(array, 16*i+8)
+	d.array(array, n, 16, func(b []byte) {
+		base, size := u64(b, 0), u64(b, 8)
 		have := int64(min(size, math.MaxInt32)) // of -1, too, strace shows the beginning
 		if out {
 			have = min(have, limit)
@@ -235,7 +232,6 @@ func (d *decoder) iovec(addr uint64, n int, limit int64) {
 		}
 		d.str(", iov_len=").uint(size)
 		d.str("}")
-		return true
 	})
 }
 
@@ -311,19 +307,16 @@ func (d *decoder) control(addr uint64, n int) {
 		case level == 1 && kind == 1:
 			// The numbers are those of the sender or of the receiver, by who of them is traced.
 			d.str("SCM_RIGHTS, cmsg_data=")
-			d.list(len(data)/4, func(i int) bool {
-				d.int(signed(u32(data, 4*i)))
-				return true
-			})
+			d.array(data, len(data)/4, 4, func(b []byte) { d.int(signed(u32(b, 0))) })
 		case level == 1 && kind == 2 && len(data) >= 12:
 			d.str("SCM_CREDENTIALS, cmsg_data=")
 			d.ucred(data)
 		case level == 1 && (kind == 29 || kind == 35) && len(data) >= 16: // SO_TIMESTAMP, SO_TIMESTAMPNS
 			d.enum("so", kind)
 			if d.str(", cmsg_data="); kind == 29 {
-				d.timeval(data)
+				d.complete("tv", data[:16])
 			} else {
-				d.timespec(data)
+				d.complete("ts", data[:16])
 			}
 		case level == 0 && d.isNamed("ip_cmsg", kind):
 			d.enum("ip_cmsg", kind)
@@ -434,13 +427,11 @@ func (d *decoder) sockopt(get bool) {
 			d.ptr(value)
 		}
 	case level == 1 && name == 13 && size == 8:
-		d.declared(d.layout("linger"), b)
-		d.str("}")
+		d.complete("linger", b)
 	case level == 1 && name == 17 && size == 12:
 		d.ucred(b)
 	case level == 0 && (name == 35 || name == 36) && size >= 8: // IP_ADD_MEMBERSHIP
-		d.declared(d.layout("ip_mreq"), b)
-		d.str("}")
+		d.complete("ip_mreq", b)
 	case level == 41 && (name == 20 || name == 21) && size == 20: // IPV6_ADD_MEMBERSHIP
 		d.str("{inet_pton(AF_INET6, \"" + address6([16]byte(b[:16])) + "\", &ipv6mr_multiaddr), ipv6mr_interface=")
 		d.interfaceName(u32(b, 16))
@@ -456,8 +447,7 @@ func (d *decoder) sockopt(get bool) {
 		d.str(", tp_drops=").uint(u32(b, 4))
 		d.str("}")
 	case level == 1 && (name == 26 || name == 51) && size == 16: // SO_ATTACH_FILTER
-		d.declared(d.layout("fprog"), b)
-		d.str("}")
+		d.complete("fprog", b)
 	case get && level == 1 && name == 4 && size == 4 && u32(b, 0) != 0: // SO_ERROR
 		d.str("[" + errorName(int(u32(b, 0))) + "]")
 	case size == 4:
@@ -476,6 +466,5 @@ func (d *decoder) sockopt(get bool) {
 
 // ucred is the struct by which sockets name a peer, of 12 bytes.
 func (d *decoder) ucred(b []byte) {
-	d.declared(d.layout("ucred"), b)
-	d.str("}")
+	d.complete("ucred", b)
 }

@@ -9,130 +9,157 @@ import (
 // argument that the call writes is shown as it is when the call returns, others as they were
 // when it began, for the kernel read them then.
 func (d *decoder) structured(i int, a arg, v uint64) bool {
-	early := a.early || !a.out
-	// A struct that is not there as a whole is an address.
-	show := func(size int, f func(b []byte)) bool {
-		b, ok := d.c.mem.whole(v, size, early)
-		if v == 0 || !ok {
-			d.ptr(v)
-			return true
-		}
-		f(b)
+	if size, show := structOf(a.kind); show != nil {
+		d.structAt(v, size, a.early || !a.out, show)
 		return true
 	}
-	switch a.kind {
-	case "ts":
-		return show(16, d.timespec)
-	case "tv":
-		return show(16, d.timeval)
-	case "ts32", "tv32":
-		return show(8, func(b []byte) {
-			d.str("{tv_sec=").int(signed(u32(b, 0)))
-			d.str(map[string]string{"ts32": ", tv_nsec=", "tv32": ", tv_usec="}[a.kind]).uint(u32(b, 4))
-			d.str("}")
-		})
-	case "rem":
-		// The kernel leaves the struct alone unless a signal came.
-		if !d.interrupted() {
-			d.ptr(v)
-			return true
-		}
-		early = false
-		return show(16, d.timespec)
+	return d.conditional(i, a, v) || d.measured(i, a, v) || d.fromTable(i, a, v)
+}
+
+// structAt appends the struct at an address; one that is not there as a whole is the address.
+func (d *decoder) structAt(v uint64, size int, early bool, show func(*decoder, []byte)) {
+	if b, ok := d.c.mem.whole(v, size, early); ok && v != 0 {
+		show(d, b)
+	} else {
+		d.ptr(v)
+	}
+}
+
+// structOf is how large a struct is and how it is shown, if that depends on nothing else.
+func structOf(kind string) (size int, show func(*decoder, []byte)) {
+	switch kind {
 	case "tss":
-		return show(32, func(b []byte) {
-			d.str("[")
-			d.utime(b)
-			d.str(", ")
-			d.utime(b[16:])
-			d.str("]")
-		})
+		return 32, func(d *decoder, b []byte) { d.two(b, 16, d.utime) }
 	case "tvs":
-		return show(32, func(b []byte) {
-			d.str("[").timeval(b)
-			d.date(int64(u64(b, 0)), u64(b, 8)*1000, 6)
-			d.str(", ").timeval(b[16:])
-			d.date(int64(u64(b, 16)), u64(b, 24)*1000, 6)
-			d.str("]")
-		})
-	case "its":
-		return show(32, func(b []byte) { d.pair("it_interval", "it_value", b, d.timespec) })
-	case "itv":
-		return show(32, func(b []byte) { d.pair("it_interval", "it_value", b, d.timeval) })
-	case "stat":
-		size := 144
-		if d.arch == "arm64" {
-			size = 128
-		}
-		return show(size, d.stat)
+		return 32, func(d *decoder, b []byte) { d.two(b, 16, d.datedTimeval) }
 	case "statx":
-		return show(256, d.statx)
-	case "rusage":
-		if d.of.name == "wait4" && d.c.Result == 0 { // of no process
-			d.ptr(v)
-			return true
-		}
-		return show(144, d.rusage)
+		return 256, (*decoder).statx
 	case "rlim", "rlim64":
-		return show(16, func(b []byte) {
+		return 16, func(d *decoder, b []byte) {
 			d.str("{rlim_cur=").rlimit(u64(b, 0))
 			d.str(", rlim_max=").rlimit(u64(b, 8))
 			d.str("}")
-		})
+		}
 	case "utsname":
-		return show(390, d.utsname)
+		return 390, (*decoder).utsname
 	case "fds":
-		return show(8, func(b []byte) {
-			d.str("[").fd(u32(b, 0), atExit)
-			d.str(", ").fd(u32(b, 4), atExit)
-			d.str("]")
-		})
-	case "intp", "uidp", "intlist":
-		return show(4, func(b []byte) {
-			d.str("[").int(signed(u32(b, 0)))
-			d.str("]")
-		})
-	case "offp": // as it was, which is what strace shows of it
-		return show(8, func(b []byte) {
-			d.str("[").int(int64(u64(b, 0)))
-			d.str("]")
-		})
+		return 8, func(d *decoder, b []byte) { d.two(b, 4, func(b []byte) { d.fd(u32(b, 0), atExit) }) }
+	case "termios":
+		return 36, (*decoder).termios
+	case "termio":
+		return 18, (*decoder).termios
+	case "psigset":
+		return 16, (*decoder).pointedSet
+	case "sigact":
+		return 32, (*decoder).sigaction
+	case "sigev":
+		return 20, (*decoder).sigevent
+	}
+	return 0, nil
+}
+
+// conditional appends structs that depend on the call, on its result or on other arguments.
+func (d *decoder) conditional(i int, a arg, v uint64) bool {
+	early := a.early || !a.out
+	size, there := 0, true // an address is shown of what is not there
+	var show func(*decoder, []byte)
+	switch a.kind {
+	case "rem": // the kernel leaves the struct alone unless a signal came
+		early, there = false, d.interrupted()
+		size, show = 16, func(d *decoder, b []byte) { d.complete("ts", b) }
+	case "stat":
+		size, show = 144, (*decoder).stat
+		if d.arch == "arm64" {
+			size = 128
+		}
+	case "rusage":
+		there = d.of.name != "wait4" || d.c.Result != 0 // of no process
+		size, show = 144, (*decoder).rusage
 	case "offpu":
-		return show(8, func(b []byte) {
+		size, show = 8, func(d *decoder, b []byte) {
 			d.str("[").uint(u64(b, 0))
 			if now, ok := d.c.mem.whole(v, 8, false); ok && !d.c.failed() && !bytes.Equal(now, b) {
 				d.str("] => [").uint(u64(now, 0))
 			}
 			d.str("]")
-		})
-	case "gids", "gidsw":
-		n := int(d.c.Result)
-		if a.kind == "gidsw" {
-			n = int(d.num(0))
 		}
-		d.groups(v, n)
+	case "regset": // where registers go, and how much room there is
+		size, show = 16, func(d *decoder, b []byte) {
+			d.str("{iov_base=").ptr(u64(b, 0))
+			d.str(", iov_len=").uint(u64(b, 8))
+			d.returns()
+			if now, ok := d.c.mem.whole(v, 16, false); ok && u64(now, 8) != u64(b, 8) {
+				d.str(" => ").uint(u64(now, 8))
+			}
+			d.str("}")
+		}
+	case "epctl": // what is deleted needs no event
+		there = d.num(1) != 2
+		size, show = d.epollSize(), (*decoder).epollEvent
+	case "epev":
+		size, show = d.epollSize(), (*decoder).epollEvent
+	case "sched_attr":
+		size, show = 8, func(d *decoder, b []byte) { d.schedAttr(a, v, b) }
+	case "wstatus":
+		there = d.c.Result > 0
+		size, show = 4, func(d *decoder, b []byte) {
+			d.str("[").status(int(u32(b, 0)))
+			d.str("]")
+		}
+	case "sigset": // the kernel refuses sets of any other size
+		there = a.param == "" || d.counted(a) == 8
+		size, show = 8, func(d *decoder, b []byte) { d.sigset(u64(b, 0)) }
+	case "siginfo":
+		there = d.of.name != "waitid" || d.c.Result == 0
+		size, show = 48, (*decoder).siginfo
+	case "openhow":
+		there = d.num(i+1) >= 24
+		size, show = 24, (*decoder).openHow
+	case "capdata":
+		// The version in the other struct says how this one is laid out.
+		head, ok := d.c.mem.whole(d.num(0), 8, true)
+		there = !(a.out && d.c.failed()) && (!ok || d.isNamed("capversion", u32(head, 0)))
+		size, show = 24, (*decoder).capabilities
+	default:
+		return false
+	}
+	if there {
+		d.structAt(v, size, early, show)
+	} else {
+		d.ptr(v)
+	}
+	return true
+}
+
+// counted is the argument that the parameter of another one names by its number.
+func (d *decoder) counted(a arg) uint64 { return d.num(int(a.param[0] - '0')) }
+
+// measured appends what is as long as the result or other arguments say, and numbers of several parts.
+func (d *decoder) measured(i int, a arg, v uint64) bool {
+	switch a.kind {
+	case "gids":
+		d.groups(v, int(d.c.Result))
+	case "gidsw":
+		d.groups(v, int(d.num(0)))
 	case "cwd":
 		d.path(v, false)
 	case "hexb":
 		d.hexed(v, d.c.Result)
-	case "xlist":
-		// With a size of 0 the call only asks how long the list is.
+	case "xlist": // with a size of 0 the call only asks how long the list is
 		if d.num(i+1) == 0 {
 			d.ptr(v)
 		} else {
 			d.buffer(v, d.c.Result)
 		}
-	case "wbx":
-		// With a size of 0 the call only asks how long the value is.
+	case "wbx": // with a size of 0 the call only asks how long the value is
 		if d.num(i+1) == 0 || d.c.Result == 0 {
 			d.ptr(v)
 		} else {
 			d.attribute(v, d.c.Result)
 		}
 	case "xval":
-		d.attribute(v, int64(d.num(int(a.param[0]-'0'))))
-	case "hostname":
-		// The kernel refuses longer names and so reads none of them.
+		d.attribute(v, int64(d.counted(a)))
+	case "hostname": // the kernel refuses longer names and so reads none of them
 		const longest = 64
 		if n := uint32(d.num(1)); n > longest {
 			d.ptr(v)
@@ -144,41 +171,15 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 	case "msgbuf":
 		d.message(v, d.num(2))
 	case "name":
-		d.text16(v, early)
-	case "ptime":
-		return show(8, func(b []byte) {
-			d.str("[").int(int64(u64(b, 0)))
-			d.date(int64(u64(b, 0)), 0, 9)
-			d.str("]")
-		})
-	case "epctl": // what is deleted needs no event
-		if d.num(1) == 2 {
-			d.ptr(v)
-			return true
-		}
-		return show(d.epollSize(), d.epollEvent)
+		d.text16(v, a.early || !a.out)
 	case "uring":
 		d.uring(v)
 	case "handle":
 		d.handle(v)
 	case "nodes":
-		d.nodes(v, d.num(int(a.param[0]-'0')))
+		d.nodes(v, d.counted(a))
 	case "perf":
 		d.perf(v)
-	case "sched_attr":
-		return show(8, func(b []byte) {
-			// The struct has grown, and says in front how long this one is.
-			size := int(min(u32(b, 0), 56))
-			b, _ = d.c.mem.at(v, size, early)
-			const keepsPolicy, flags = 8, 8
-			if !a.out && len(b) > flags && b[flags]&keepsPolicy != 0 {
-				d.str("{size=").uint(u32(b, 0))
-				d.more(d.layout("sched_rest"), b)
-			} else {
-				d.declared(d.layout(a.kind), b)
-			}
-			d.str("}")
-		})
 	case "kept": // what a key holds or is called, as much as there is room for; names end with NUL
 		n := min(d.c.Result, int64(d.num(3)))
 		if d.num(0) != 11 && n == d.c.Result {
@@ -198,81 +199,20 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			return false
 		}
 		d.interfaceOf(d.num(1)&0xffffffff, b, sets)
-	case "termios":
-		return show(36, d.termios)
-	case "termio":
-		return show(18, d.termios)
-	case "regset": // where registers go, and how much room there is
-		return show(16, func(b []byte) {
-			d.str("{iov_base=").ptr(u64(b, 0))
-			d.str(", iov_len=").uint(u64(b, 8))
-			d.returns()
-			if now, ok := d.c.mem.whole(v, 16, false); ok && u64(now, 8) != u64(b, 8) {
-				d.str(" => ").uint(u64(now, 8))
-			}
-			d.str("}")
-		})
 	case "argv":
 		d.argv(v)
 	case "env":
 		d.env(v)
 	case "dents", "dents64":
 		d.dents(v, a.kind == "dents64")
-	case "wstatus":
-		if d.c.Result <= 0 {
-			d.ptr(v)
-			return true
-		}
-		return show(4, func(b []byte) {
-			d.str("[").status(int(u32(b, 0)))
-			d.str("]")
-		})
 	case "cpuset", "cpusetw":
 		d.cpus(v, a.out)
-	case "sigset":
-		// The kernel refuses sets of any other size.
-		if a.param != "" && d.num(int(a.param[0]-'0')) != 8 {
-			d.ptr(v)
-			return true
-		}
-		return show(8, func(b []byte) { d.sigset(u64(b, 0)) })
-	case "psigset":
-		return show(16, func(b []byte) {
-			d.str("{sigmask=")
-			if set, ok := d.c.mem.whole(u64(b, 0), 8, true); ok && u64(b, 0) != 0 {
-				d.sigset(u64(set, 0))
-			} else {
-				d.ptr(u64(b, 0))
-			}
-			d.str(", sigsetsize=").uint(u64(b, 8))
-			d.str("}")
-		})
-	case "sigact":
-		return show(32, d.sigaction)
-	case "stack":
-		return show(24, func(b []byte) {
-			d.declared(d.layout("altstack"), b)
-			d.str("}")
-		})
-	case "siginfo":
-		if d.of.name == "waitid" && d.c.Result == 0 || d.of.name != "waitid" {
-			return show(48, func(b []byte) { d.siginfo(b) })
-		}
-		d.ptr(v)
-	case "epev":
-		return show(d.epollSize(), d.epollEvent)
 	case "epevs":
 		d.epollEvents(v, int(d.c.Result))
 	case "pollfds":
 		d.pollfds(v, int(uint32(d.num(1))))
 	case "fdset":
 		d.fdset(v, int(int32(d.num(0))))
-	case "openhow":
-		if d.num(i+1) < 24 {
-			d.ptr(v)
-			return true
-		}
-		return show(24, d.openHow)
 	case "statx_at":
 		// The two bits are a number of its own, of which 0 has a name.
 		const sync = 0x6000
@@ -283,43 +223,6 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		if v &^= sync; uint32(v) != 0 {
 			d.str("|").flags("at", uint64(uint32(v)))
 		}
-	case "sigev":
-		return show(20, func(b []byte) {
-			d.str("{")
-			if u64(b, 0) != 0 {
-				d.str("sigev_value={sival_int=").int(signed(u32(b, 0)))
-				d.str(", sival_ptr=").ptr(u64(b, 0))
-				d.str("}, ")
-			}
-			notify := u32(b, 12)
-			if d.str("sigev_signo="); notify == 0 || notify == 4 { // by a signal
-				d.signal(int(int32(u32(b, 8))))
-			} else {
-				d.uint(u32(b, 8))
-			}
-			d.str(", sigev_notify=").enum("sigev", u32(b, 12))
-			if notify == 4 && len(b) >= 20 {
-				d.str(", sigev_notify_thread_id=").int(signed(u32(b, 16)))
-			}
-			d.str("}")
-		})
-	case "caphdr":
-		return show(8, func(b []byte) {
-			d.str("{version=").enum("capversion", u32(b, 0))
-			d.str(", pid=").int(signed(u32(b, 4)))
-			d.str("}")
-		})
-	case "capdata":
-		if d.c.failed() && a.out {
-			d.ptr(v)
-			return true
-		}
-		// The version in the other struct says how this one is laid out.
-		if b, ok := d.c.mem.whole(d.num(0), 8, true); ok && !d.isNamed("capversion", u32(b, 0)) {
-			d.ptr(v)
-			return true
-		}
-		return show(24, d.capabilities)
 	case "personality":
 		if uint32(v) == ^uint32(0) {
 			d.str("0xffffffff")
@@ -327,34 +230,83 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			d.personality(uint64(uint32(v)))
 		}
 	default:
-		if name, ok := strings.CutPrefix(a.kind, "[]"); ok {
-			n := int(d.c.Result)
-			if a.param != "7" {
-				n = int(uint32(d.num(int(a.param[0] - '0'))))
-			}
-			d.elements(name, v, n)
-			return true
-		}
-		if kind, ok := strings.CutPrefix(a.kind, "*"); ok {
-			d.indirect(arg{kind: kind, param: a.param}, v)
-			return true
-		}
-		l := d.layout(a.kind)
-		switch {
-		case l == nil:
-			return false
-		// The kernel refuses those that are too short, and knows one kind of rule.
-		case (a.kind == "mountattr" || a.kind == "ruleset") && d.num(i+1) < uint64(l.size),
-			a.kind == "rulepath" && uint32(d.num(1)) != 1:
-			d.ptr(v)
-			return true
-		}
-		return show(l.size, func(b []byte) {
-			d.declared(l, b)
-			d.str("}")
-		})
+		return false
 	}
 	return true
+}
+
+// fromTable appends structs that structs.txt declares: one, an array, or what a pointer leads to.
+func (d *decoder) fromTable(i int, a arg, v uint64) bool {
+	if name, ok := strings.CutPrefix(a.kind, "[]"); ok {
+		n := int(d.c.Result)
+		if a.param != "7" {
+			n = int(uint32(d.counted(a)))
+		}
+		d.elements(name, v, n)
+		return true
+	}
+	if kind, ok := strings.CutPrefix(a.kind, "*"); ok {
+		d.indirect(arg{kind: kind, param: a.param}, v)
+		return true
+	}
+	l := d.layout(a.kind)
+	switch {
+	case l == nil:
+		return false
+	// The kernel refuses those that are too short, and knows one kind of rule.
+	case (a.kind == "mountattr" || a.kind == "ruleset") && d.num(i+1) < uint64(l.size),
+		a.kind == "rulepath" && uint32(d.num(1)) != 1:
+		d.ptr(v)
+		return true
+	}
+	d.structAt(v, l.size, a.early || !a.out, func(d *decoder, b []byte) {
+		d.complete(a.kind, b)
+	})
+	return true
+}
+
+// schedAttr appends struct sched_attr. It has grown, and says in front how long this one is.
+func (d *decoder) schedAttr(a arg, v uint64, b []byte) {
+	size := int(min(u32(b, 0), 56))
+	b, _ = d.c.mem.at(v, size, a.early || !a.out)
+	const keepsPolicy, flags = 8, 8
+	if !a.out && len(b) > flags && b[flags]&keepsPolicy != 0 {
+		d.str("{size=").uint(u32(b, 0))
+		d.more(d.layout("sched_rest"), b)
+	} else {
+		d.declared(d.layout(a.kind), b)
+	}
+	d.str("}")
+}
+
+// pointedSet appends the struct in which pselect6 has a set of signals and its size.
+func (d *decoder) pointedSet(b []byte) {
+	d.str("{sigmask=")
+	d.structAt(u64(b, 0), 8, true, func(d *decoder, set []byte) { d.sigset(u64(set, 0)) })
+	d.str(", sigsetsize=").uint(u64(b, 8))
+	d.str("}")
+}
+
+// sigevent appends how a timer or a queue of messages tells that something happened.
+func (d *decoder) sigevent(b []byte) {
+	const bySignal, byThread = 0, 4
+	d.str("{")
+	if u64(b, 0) != 0 {
+		d.str("sigev_value={sival_int=").int(signed(u32(b, 0)))
+		d.str(", sival_ptr=").ptr(u64(b, 0))
+		d.str("}, ")
+	}
+	notify := u32(b, 12)
+	if d.str("sigev_signo="); notify == bySignal || notify == byThread {
+		d.signal(int(int32(u32(b, 8))))
+	} else {
+		d.uint(u32(b, 8))
+	}
+	d.str(", sigev_notify=").enum("sigev", u32(b, 12))
+	if notify == byThread && len(b) >= 20 {
+		d.str(", sigev_notify_thread_id=").int(signed(u32(b, 16)))
+	}
+	d.str("}")
 }
 
 // uring appends the parameters of io_uring_setup, with what the kernel says of its rings.
@@ -372,9 +324,9 @@ func (d *decoder) uring(v uint64) {
 	d.str(", sq_entries=").uint(u32(b, 0))
 	d.str(", cq_entries=").uint(u32(b, 4))
 	d.str(", features=").flags("uring_feat", u32(b, 20))
-	d.str(", sq_off=").declared(d.layout("uring_sq"), b[40:])
-	d.str("}, cq_off=").declared(d.layout("uring_cq"), b[80:])
-	d.str("}}")
+	d.str(", sq_off=").complete("uring_sq", b[40:])
+	d.str(", cq_off=").complete("uring_cq", b[80:])
+	d.str("}")
 }
 
 // attribute appends the value of an extended attribute: one NUL at the end goes without saying.
@@ -402,12 +354,7 @@ func (d *decoder) residence(addr, bytes uint64) {
 		d.ptr(addr)
 		return
 	}
-	d.list(n, func(i int) bool {
-		if i < len(b) {
-			d.uint(uint64(b[i] & 1))
-		}
-		return i < len(b)
-	})
+	d.array(b, n, 1, func(b []byte) { d.uint(uint64(b[0] & 1)) })
 }
 
 // message appends a message of a queue: its type, and n bytes. The type is a long in front of
@@ -471,24 +418,19 @@ func (d *decoder) interrupted() bool {
 	return d.c.Result == -516 || d.c.Result == -4 || d.c.Result == -514
 }
 
-func (d *decoder) pair(first, second string, b []byte, f func([]byte)) {
-	d.str("{" + first + "=")
+// two appends an array of two elements of a size.
+func (d *decoder) two(b []byte, size int, f func([]byte)) {
+	d.str("[")
 	f(b)
-	d.str(", " + second + "=")
-	f(b[16:])
-	d.str("}")
+	d.str(", ")
+	f(b[size:])
+	d.str("]")
 }
 
-func (d *decoder) timespec(b []byte) {
-	d.str("{tv_sec=").int(int64(u64(b, 0)))
-	d.str(", tv_nsec=").uint(u64(b, 8))
-	d.str("}")
-}
-
-func (d *decoder) timeval(b []byte) {
-	d.str("{tv_sec=").int(int64(u64(b, 0)))
-	d.str(", tv_usec=").uint(u64(b, 8))
-	d.str("}")
+// datedTimeval is a time that utimes sets.
+func (d *decoder) datedTimeval(b []byte) {
+	d.complete("tv", b[:16])
+	d.date(int64(u64(b, 0)), u64(b, 8)*1000, 6)
 }
 
 // utime is a time that utimensat sets.
@@ -499,7 +441,7 @@ func (d *decoder) utime(b []byte) {
 	case 0x3ffffffe:
 		d.str("UTIME_OMIT")
 	default:
-		d.timespec(b)
+		d.complete("ts", b[:16])
 		d.date(int64(u64(b, 0)), u64(b, 8), 9)
 	}
 }
