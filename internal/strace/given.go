@@ -207,6 +207,14 @@ func (p *protoParser) past(open, end string) error {
 	return nil
 }
 
+// parentheses goes over parentheses with anything inside, if they are next.
+func (p *protoParser) parentheses() error {
+	if p.accept("(") {
+		return p.past("(", ")")
+	}
+	return nil
+}
+
 // qualifiers are words of C that change nothing of how a value is shown; an attribute has more behind it.
 const qualifiers words = "" +
 	" const volatile restrict __restrict __restrict__ extern static inline __inline __extension__ register " +
@@ -220,14 +228,12 @@ func (p *protoParser) qualifier() (constant, ok bool, err error) {
 		return false, false, nil
 	}
 	p.at++
-	if p.accept("(") {
-		err = p.past("(", ")")
-	}
+	err = p.parentheses()
 	return word == "const" || word == "__const", true, err
 }
 
-// declaration reads a prototype or a typedef. Variables, structs and what braces of C++ are around are
-// gone over. Headers are read as they are on the disk, without the preprocessor: macros in front
+// declaration reads a prototype or a typedef. It passes over variables, structs, and the braces that
+// C++ has around declarations. Headers are read as they are on the disk, without the preprocessor: macros in front
 // of a type or behind parameters are guessed by how they are written.
 func (p *protoParser) declaration() error {
 	if p.accept(";") || p.accept("}") {
@@ -288,10 +294,9 @@ func (p *protoParser) declaration() error {
 		}
 	}
 	for p.isAttribute() {
-		if p.at++; p.accept("(") {
-			if err := p.past("(", ")"); err != nil {
-				return err
-			}
+		p.at++
+		if err := p.parentheses(); err != nil {
+			return err
 		}
 	}
 	if p.accept("{") { // a function of C with its body
@@ -392,10 +397,8 @@ func (p *protoParser) parameter() (t shownType, err error) {
 		if err := p.past("(", ")"); err != nil {
 			return t, err
 		}
-		if p.accept("(") {
-			if err := p.past("(", ")"); err != nil {
-				return t, err
-			}
+		if err := p.parentheses(); err != nil {
+			return t, err
 		}
 	}
 	if isName(p.word()) {

@@ -539,12 +539,8 @@ func (s *Sink) call(th *thread, c *Call) {
 	if c.Unfinished && s.mark < len(s.b) {
 		s.b = append(s.b[:s.mark], " <unfinished ...>"...)
 	}
-	s.str(") ")
-	for before+len(s.b) < s.o.Column {
-		s.b = append(s.b, ' ')
-	}
-	s.str("= ")
-	s.outcome(c)
+	s.str(")")
+	s.answer(c, before)
 	if s.o.Took && !c.Unfinished {
 		s.took(c)
 	}
@@ -571,12 +567,8 @@ func (s *Sink) resumed(th *thread, c *Call) {
 	} else {
 		s.begin(c.TID, c.Exit)
 		s.c, s.of, s.own, s.after = c, s.decoder.call(c.Nr), nil, nil
-		s.str("<... " + s.of.name + " resumed>) ")
-		for len(s.b) < s.o.Column {
-			s.b = append(s.b, ' ')
-		}
-		s.str("= ")
-		s.outcome(c)
+		s.str("<... " + s.of.name + " resumed>)")
+		s.answer(c, 0)
 		s.line()
 	}
 	s.forget(th)
@@ -589,6 +581,16 @@ var restarts = map[int64]string{
 	-512: "ERESTARTSYS (To be restarted if SA_RESTART is set)", -513: "ERESTARTNOINTR (To be restarted)",
 	-514: "ERESTARTNOHAND (To be restarted if no handler)",
 	-516: "ERESTART_RESTARTBLOCK (Interrupted by signal)",
+}
+
+// answer appends what a call came to in its column. written is how much of the line is out already.
+func (s *Sink) answer(c *Call, written int) {
+	s.str(" ")
+	for written+len(s.b) < s.o.Column {
+		s.b = append(s.b, ' ')
+	}
+	s.str("= ")
+	s.outcome(c)
 }
 
 // outcome appends what a call came to. Errors have the text of strerror(), whatever the locale
@@ -609,43 +611,42 @@ func (s *Sink) outcome(c *Call) {
 	case len(s.own) > 0 && string(s.own) != "fd":
 		// The arguments have made this text, by result or ownResult.
 		s.b = append(s.b, s.own...)
+	case s.of.result == "o":
+		s.octal(uint64(c.Result))
+	case s.of.result == "fd" || string(s.own) == "fd":
+		s.fd(uint64(c.Result), atExit)
 	case s.of.result == "p":
 		s.hex(uint64(c.Result))
 	case s.of.result == "personality":
 		s.hex(uint64(c.Result))
-		s.str(" (")
-		s.personality(uint64(c.Result))
-		s.str(")")
-	case s.of.result == "time_state" && s.isNamed("time_state", uint64(c.Result)):
-		s.int(c.Result)
-		s.str(" (")
-		s.enum("time_state", uint64(c.Result))
-		s.str(")")
-	case s.of.result == "sig":
-		s.int(c.Result)
-		s.str(" (").signal(int(c.Result))
-		s.str(")")
-	case s.of.result == "ioprio":
-		s.int(c.Result)
-		s.str(" (")
-		s.number(arg{kind: "ioprio"}, uint64(c.Result))
-		s.str(")")
-	case s.of.result == "time":
-		s.int(c.Result)
-		s.str(" (" + time.Unix(c.Result, 0).Format("2006-01-02T15:04:05-0700") + ")")
-	case s.of.result == "o":
-		s.octal(uint64(c.Result))
-	case s.of.result == "sched" && s.isNamed("sched", uint64(c.Result)):
-		s.int(c.Result)
-		s.str(" (")
-		s.enum("sched", uint64(c.Result))
-		s.str(")")
-	case s.of.result == "fd" || string(s.own) == "fd":
-		s.fd(uint64(c.Result), atExit)
+		s.meaning(uint64(c.Result))
 	default:
 		s.int(c.Result)
+		s.meaning(uint64(c.Result))
 	}
 	s.b = append(s.b, s.after...)
+}
+
+// meaning appends, behind a result, what it stands for.
+func (s *Sink) meaning(v uint64) {
+	at, kind := len(s.b), s.of.result
+	s.str(" (")
+	switch {
+	case kind == "personality":
+		s.personality(v)
+	case kind == "sig":
+		s.signal(int(v))
+	case kind == "ioprio":
+		s.number(arg{kind: kind}, v)
+	case kind == "time":
+		s.b = time.Unix(int64(v), 0).AppendFormat(s.b, "2006-01-02T15:04:05-0700")
+	case (kind == "time_state" || kind == "sched") && s.isNamed(kind, v):
+		s.enum(kind, v)
+	default:
+		s.b = s.b[:at]
+		return
+	}
+	s.str(")")
 }
 
 // errorName is the name of an error. ENOTSUP is the other one. Numbers without a name are the
