@@ -1,20 +1,11 @@
 package cdef
 
 import (
-	_ "embed"
 	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/types"
 )
-
-// constants are the names that scripts use from headers of the kernel and the
-// C library, sorted, a name and its value in a line. NAME@ARCH has a value on
-// one architecture only. They are searched as text, since hardly a run of hawk
-// needs more than a few.
-//
-//go:embed constants.txt
-var constants string
 
 // Constant is the value of a constant that headers define as a macro and the
 // kernel's type information does not have: AF_INET, O_CREAT, ENOENT,
@@ -42,9 +33,10 @@ func Constant(name, arch string) (value uint64, ok bool) {
 // finds it in a dozen steps.
 func constantText(name string) (string, bool) {
 	name += " "
-	for low, high := 0, len(constants); low < high; {
-		line := low + strings.LastIndexByte(constants[low:(low+high)/2], '\n') + 1
-		rest, found := strings.CutPrefix(constants[line:], name)
+	all := constants()
+	for low, high := 0, len(all); low < high; {
+		line := low + strings.LastIndexByte(all[low:(low+high)/2], '\n') + 1
+		rest, found := strings.CutPrefix(all[line:], name)
 		end := strings.IndexByte(rest, '\n')
 		switch {
 		case found:
@@ -99,7 +91,7 @@ func Constants(prefix, header, arch string) []types.EnumValue {
 			home = map[bool]bool{true: of == header, false: of != header}
 		}
 	}
-	for line := range strings.Lines(constants) {
+	for line := range strings.Lines(constants()) {
 		name, _, _ := strings.Cut(line, " ")
 		name, _, _ = strings.Cut(name, "@")
 		if !strings.HasPrefix(name, prefix) || slices.Contains(second, name) ||
