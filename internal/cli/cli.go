@@ -246,6 +246,7 @@ func (c *command) probeOptions() probe.Options {
 	return probe.Options{
 		Machine: c.machine,
 		PID:     c.pid,
+		Tool:    c.tool != nil,
 		// A tool with -c follows the command, so that its probes on the kernel are filtered as
 		// well.
 		PIDFilter: c.pid != 0 || c.tool != nil && c.follow,

@@ -25,6 +25,26 @@ func (o *Options) KernelPID() int {
 	return o.PID
 }
 
+// SampledPID is the process whose threads have events of their own. For a tool it is 0: events count on the
+// CPUs, and the program tests. Of many threads that run little, none may come to the end of a period while
+// somebody looks, though together they are busy.
+func (o *Options) SampledPID() int {
+	if o.Tool && o.OnePID() && !o.Own {
+		return 0
+	}
+	return o.KernelPID()
+}
+
+// GuardSampled is the Guard of kinds that ask for SampledPID.
+func GuardSampled(c *Context) {
+	switch {
+	case c.O.Follow:
+		GuardFollowed(c)
+	case c.O.SampledPID() == 0:
+		GuardPID(c)
+	}
+}
+
 // GuardFollowed is the Guard of kinds that the kernel filters by process.
 func GuardFollowed(c *Context) {
 	if !c.O.Follow || c.Own {

@@ -258,6 +258,7 @@ type Options struct {
 	Machine    *machine.Machine
 	PID        int                    // -p or the -c child; 0: none
 	PIDFilter  bool                   // in-program tests apply: PID came from -p, or a tool is to show the family of -c
+	Tool       bool                   // a tool is run
 	Own        bool                   // the script asks itself what is its target's
 	Follow     bool                   // --follow: the process, and what it starts
 	Also       []int                  // with Follow: further processes to begin with

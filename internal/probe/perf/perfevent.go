@@ -208,7 +208,7 @@ func listPerfEvents(events *perfEvents) func(*probe.Kind, []probe.Part, *probe.O
 var softwareCounter = &probe.Mechanism{
 	Name:    "perf software event",
 	Program: bpf.PerfEvent,
-	Guard:   probe.GuardFollowed,
+	Guard:   probe.GuardSampled,
 	Regs:    probe.ContextRegs,
 	Link:    linkCounter,
 }
@@ -218,7 +218,7 @@ var softwareCounter = &probe.Mechanism{
 var hardwareCounter = &probe.Mechanism{
 	Name:    "perf hardware event",
 	Program: bpf.PerfEvent,
-	Guard:   probe.GuardFollowed,
+	Guard:   probe.GuardSampled,
 	Regs:    probe.ContextRegs,
 	Link: func(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, error) {
 		links, err := linkCounter(progFD, g, o)
@@ -248,7 +248,7 @@ func linkCounter(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, er
 	if err != nil {
 		return nil, err
 	}
-	return linkPerf(cpus, attrOf(e, p.Period), progFD, o.KernelPID())
+	return linkPerf(cpus, attrOf(e, p.Period), progFD, o.SampledPID())
 }
 
 // attr is what the kernel is told. The union fields Ext1 and Ext2 are config1 and config2 here,

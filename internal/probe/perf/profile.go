@@ -3,6 +3,7 @@ package perf
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -148,14 +149,14 @@ var intervalClock = &probe.Mechanism{
 var profileClock = &probe.Mechanism{
 	Name:    "perf clock",
 	Program: bpf.PerfEvent,
-	Guard:   probe.GuardFollowed,
+	Guard:   probe.GuardSampled,
 	Regs:    probe.ContextRegs,
 	Link: func(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, error) {
 		cpus, err := o.Machine.OnlineCPUs()
 		if err != nil {
 			return nil, err
 		}
-		return linkPerf(cpus, clockEvent(g.Points[0]), progFD, o.KernelPID())
+		return linkPerf(cpus, clockEvent(g.Points[0]), progFD, o.SampledPID())
 	},
 }
 
@@ -169,21 +170,21 @@ func clockEvent(p *probe.Point) unix.PerfEventAttr {
 	return attr
 }
 
-// linkPerf opens an event on CPUs, limited to a process and what it starts if
-// pid is not 0.
+// linkPerf opens an event on CPUs, or for the threads of a process and what they start if pid is not 0.
 func linkPerf(cpus []int, attr unix.PerfEventAttr, progFD, pid int) ([]probe.Link, error) {
-	// Without a process, the event counts on the CPU whatever runs there.
-	who := -1
+	places, err := perfPlaces(cpus, pid)
+	if err != nil {
+		return nil, err
+	}
 	if pid != 0 {
-		who = pid
 		// Children count as well, each by an event of its own that the kernel makes at the fork.
 		attr.Bits |= unix.PerfBitInherit
 	}
 	var links []probe.Link
-	for _, cpu := range cpus {
-		link, err := attach.OpenPerf(nil, &attr, "", progFD, who, cpu, 0)
-		if err != nil && errors.Is(err, unix.ENODEV) && len(cpus) > 1 {
-			continue // the CPU went offline
+	for _, at := range places {
+		link, err := attach.OpenPerf(nil, &attr, "", progFD, at.tid, at.cpu, 0)
+		if len(places) > 1 && (errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ESRCH)) {
+			continue // the CPU went offline, or the thread has ended
 		}
 		if err != nil {
 			return nil, errors.Join(err, attach.CloseAll(links))
@@ -191,7 +192,31 @@ func linkPerf(cpus []int, attr unix.PerfEventAttr, progFD, pid int) ([]probe.Lin
 		links = append(links, link)
 	}
 	if len(links) == 0 {
-		return nil, errors.New("no CPU is online")
+		return nil, errors.New("no CPU is online, or no thread left")
 	}
 	return links, nil
+}
+
+// A perfPlace is a thread on any CPU, or a CPU with whatever runs on it.
+type perfPlace struct{ tid, cpu int }
+
+// perfPlaces are the threads of the process, or the CPUs if pid is 0. An event for a process covers its
+// first thread only, so that each of the others takes one of its own.
+func perfPlaces(cpus []int, pid int) (out []perfPlace, err error) {
+	if pid == 0 {
+		for _, cpu := range cpus {
+			out = append(out, perfPlace{-1, cpu})
+		}
+		return out, nil
+	}
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil, fmt.Errorf("threads of process %d: %w", pid, err)
+	}
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			out = append(out, perfPlace{tid, -1})
+		}
+	}
+	return out, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -192,7 +191,11 @@ func linkWatchpoint(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link,
 	if p.Mode == "x" {
 		attr.Ext2 = 8 // sizeof(long): the kernel takes no other length
 	}
-	places, err := watchPlaces(o)
+	cpus, err := o.Machine.OnlineCPUs()
+	if err != nil {
+		return nil, err
+	}
+	places, err := perfPlaces(cpus, o.PID)
 	if err != nil {
 		return nil, err
 	}
@@ -245,30 +248,4 @@ func watchAdvice(err error, p *probe.Point, o *probe.Options) string {
 			"and test pid in the script)", a.Name)
 	}
 	return ""
-}
-
-// A watchPlace is a thread on any CPU, or a CPU with whatever runs on it.
-type watchPlace struct{ tid, cpu int }
-
-// watchPlaces are the threads of the process, or the CPUs. An event for a process covers its
-// first thread only, so that each of the others takes one of its own.
-func watchPlaces(o *probe.Options) ([]watchPlace, error) {
-	var out []watchPlace
-	if o.PID == 0 {
-		cpus, err := o.Machine.OnlineCPUs()
-		for _, cpu := range cpus {
-			out = append(out, watchPlace{-1, cpu})
-		}
-		return out, err
-	}
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", o.PID))
-	if err != nil {
-		return nil, fmt.Errorf("threads of process %d: %w", o.PID, err)
-	}
-	for _, e := range entries {
-		if tid, err := strconv.Atoi(e.Name()); err == nil {
-			out = append(out, watchPlace{tid, -1})
-		}
-	}
-	return out, nil
 }
