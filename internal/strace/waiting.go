@@ -137,6 +137,9 @@ func (s *Sink) endless(th *thread, code, pid int) {
 // underWay notes which calls of a process wait when tracing begins. The kernel tells of a thread
 // that waits the number, the six arguments, the stack pointer and the place.
 func (s *Sink) underWay() {
+	if s.o.Summary == "summary-only" {
+		return
+	}
 	for _, tid := range s.o.Threads {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
 		// The line is "running" for a thread that is in no call, and -1 in front says that it
