@@ -20,8 +20,7 @@ type option struct {
 	values []string
 	// valued is set if --NAME=SET is taken, although an option of this name has no argument.
 	valued bool
-	// set notes the value; it is called once for each time that the option is given, in order.
-	set func(s *settings, value string) error
+	set    setter
 }
 
 // optional reports whether an option can do without the argument that it can have.
@@ -130,7 +129,7 @@ func parseLong(table []option, arg string, next func(string) (string, error), s 
 			return err
 		}
 	}
-	return o.set(s, value)
+	return o.set.note(s, value)
 }
 
 // findLong finds an option by its name or an unambiguous beginning of it. The errors are those of
@@ -186,7 +185,7 @@ func parseShort(table []option, letters string, next func(string) (string, error
 			return s.wrongOption("invalid option -- '"+letter+"'", "unknown option -"+letter)
 		}
 		if o.arg == "" {
-			if err := o.set(s, ""); err != nil {
+			if err := o.set.note(s, ""); err != nil {
 				return err
 			}
 			continue
@@ -196,7 +195,7 @@ func parseShort(table []option, letters string, next func(string) (string, error
 			value, err = next("-" + string(o.short))
 		}
 		if err == nil {
-			err = o.set(s, value)
+			err = o.set.note(s, value)
 		}
 		return s.meantElsewhere(err, "-"+string(o.short))
 	}

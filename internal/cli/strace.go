@@ -29,12 +29,13 @@ func lackingOptions(lacking []strace.Lack) (all []option) {
 		if l.Letter != 0 {
 			name = "-" + string(l.Letter)
 		}
-		all = append(all, option{short: l.Letter, long: l.Name, arg: l.Value, set: func(s *settings, _ string) error {
+		refuse := func(s *settings, _ string) error {
 			if l.Instead == "" { // without it the same happens
 				return nil
 			}
 			return usagef("%s: %s of %s is not there\nHINT: %s", s.tool.Name, name, s.tool.Name, l.Instead)
-		}})
+		}
+		all = append(all, option{short: l.Letter, long: l.Name, arg: l.Value, set: do(refuse)})
 	}
 	return all
 }

@@ -68,11 +68,11 @@ func toolTable(t *tool.Tool) []option {
 		o := &t.Options[i]
 		own = append(own, option{short: o.Letter, long: o.Name, arg: o.Value, doc: o.Doc, values: o.Choices(),
 			valued: t.RunsCommand() && !t.RunsProgram() && slices.Contains(strace.Valued, o.Name),
-			set:    func(s *settings, v string) error { return s.give(o, v) }})
+			set:    do(func(s *settings, v string) error { return s.give(o, v) })})
 		if o.Value == "" {
-			own = append(own, option{long: "no-" + o.Name, set: func(s *settings, _ string) error {
+			own = append(own, option{long: "no-" + o.Name, set: do(func(s *settings, _ string) error {
 				return s.give(o, "false")
-			}})
+			})})
 		}
 	}
 	if t.RunsCommand() {
@@ -82,18 +82,12 @@ func toolTable(t *tool.Tool) []option {
 		}
 		own = append(own, lackingOptions(lacking)...)
 		own = append(own, option{long: "format", arg: "FORMAT", doc: "text, or json: an object for each call",
-			set: func(s *settings, v string) error {
-				s.format = v
-				return nil
-			}})
+			set: text(func(s *settings) *string { return &s.format })})
 	}
 	own = append(own, option{long: "print-script", doc: "print the script with options and operands put in, and end",
-		set: func(s *settings, _ string) error { return s.setMode(modePrint, "--print-script") }})
+		set: modeOf{modePrint, "--print-script"}})
 	own = append(own, option{long: "no-follow", doc: "with -c: trace the command alone, not what it starts",
-		set: func(s *settings, _ string) error {
-			s.noFollow = true
-			return nil
-		}})
+		set: flag(func(s *settings) *bool { return &s.noFollow })})
 	for _, o := range options() {
 		taken := func(short byte, long string) bool {
 			return slices.ContainsFunc(own, func(p option) bool {
@@ -136,7 +130,7 @@ func foreignOptions(t *tool.Tool, own []option) (out []option) {
 				continue
 			}
 			taken[word] = true
-			o := option{group: foreign, set: func(s *settings, v string) error {
+			o := option{group: foreign, set: do(func(s *settings, v string) error {
 				if f.Here == nil {
 					return usagef("%s: there is no %s here\nHINT: %s", t.Name, word, f.Doc)
 				}
@@ -151,7 +145,7 @@ func foreignOptions(t *tool.Tool, own []option) (out []option) {
 				}
 				// The words are read as if they had been typed.
 				return parseArgs(own, words, s)
-			}}
+			})}
 			switch {
 			case f.Here == nil:
 				o.arg = "[=VALUE]" // so that it is not asked for first

@@ -39,19 +39,13 @@ type picturing struct {
 
 // pictureOptions are their rows of the table.
 func pictureOptions() []option {
-	flag := func(dst func(*settings) *bool) func(*settings, string) error {
-		return func(s *settings, _ string) error {
-			*dst(s) = true
-			return nil
-		}
-	}
 	return []option{
 		{long: "save", arg: "FORMAT:FILE", group: pictures,
-			doc: "write a file when the run ends; may be repeated", set: (*settings).addSave},
+			doc: "write a file when the run ends; may be repeated", set: do((*settings).addSave)},
 		{long: "save-every", arg: "TIME", group: pictures, doc: "write the files of --save that often, too",
-			set: (*settings).setSaveEvery},
+			set: do((*settings).setSaveEvery)},
 		{long: "map", arg: "@NAME,…", group: pictures, doc: "files show only these maps",
-			set: (*settings).setMaps},
+			set: do((*settings).setMaps)},
 		{long: "now", group: pictures, doc: "files hold what maps hold, not totals over the run",
 			set: flag(func(s *settings) *bool { return &s.now })},
 		{long: "annotate-frames", group: pictures,

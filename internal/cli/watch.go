@@ -39,44 +39,32 @@ var themes = []string{"auto", "dark", "light", "mono"}
 
 // liveOptions are their rows of the table.
 func liveOptions() []option {
-	flag := func(dst func(*settings) *bool) func(*settings, string) error {
-		return func(s *settings, _ string) error {
-			*dst(s) = true
-			return nil
-		}
-	}
 	return []option{
 		{long: "tui", group: views, doc: "show the run in the terminal: -f tui",
-			set: func(s *settings, _ string) error {
+			set: do(func(s *settings, _ string) error {
 				s.format = live.Terminal.Name
 				return nil
-			}},
+			})},
 		{long: "every", arg: "TIME", group: views, doc: "look at maps that often: tui 500ms, plain 5s",
-			set: func(s *settings, v string) (err error) {
-				s.every, err = period("--every", v)
-				return err
-			}},
+			set: span{"--every", func(s *settings) *time.Duration { return &s.every }}},
 		{long: "history", arg: "TIME", group: views, doc: "how far back views remember; default 5m",
-			set: func(s *settings, v string) (err error) {
-				s.history, err = period("--history", v)
-				return err
-			}},
+			set: span{"--history", func(s *settings) *time.Duration { return &s.history }}},
 		{long: "budget", arg: "PERCENT", group: views,
 			doc: "look less often where that takes more of a CPU; default 1",
-			set: func(s *settings, v string) (err error) {
+			set: do(func(s *settings, v string) (err error) {
 				s.budget, err = strconv.ParseFloat(strings.TrimSuffix(v, "%"), 64)
 				if err != nil || !(s.budget > 0) || s.budget > 100 {
 					return usagef("USAGE: invalid value for --budget: %s; it is a percentage above 0", v)
 				}
 				return nil
-			}},
+			})},
 		{long: "rows", arg: "N", group: views, doc: "plain: rows of a table; default 20",
-			set: func(s *settings, v string) (err error) {
+			set: do(func(s *settings, v string) (err error) {
 				if s.rows, err = strconv.Atoi(v); err != nil || s.rows < 1 {
 					return usagef("USAGE: invalid value for --rows: %s; it is a number from 1 on", v)
 				}
 				return nil
-			}},
+			})},
 		{long: "stamp", group: views,
 			doc: "tui: have the kernel say when and where events were sent",
 			set: flag(func(s *settings) *bool { return &s.stamp })},
@@ -84,7 +72,7 @@ func liveOptions() []option {
 			doc: "show how often the programs of each probe run, and how long",
 			set: flag(func(s *settings) *bool { return &s.probeStats })},
 		{long: "theme", arg: "THEME", group: views, doc: "tui: auto, dark, light or mono", values: themes,
-			set: oneOf("--theme", func(s *settings) *string { return &s.theme }, themes...)},
+			set: choice{"--theme", func(s *settings) *string { return &s.theme }, themes}},
 		{long: "ascii", group: views, doc: "tui: no character beyond ASCII",
 			set: flag(func(s *settings) *bool { return &s.ascii })},
 		{long: "no-mouse", group: views, doc: "tui: leave the mouse to the terminal",
@@ -367,27 +355,18 @@ func webOptions() []option {
 	return []option{
 		{long: "web", arg: "[=ADDR]", group: views,
 			doc: "serve a live page at " + webAddress + ", another address, or unix:PATH",
-			set: func(s *settings, addr string) error {
+			set: do(func(s *settings, addr string) error {
 				s.web.asked, s.web.addr = true, addr
 				return nil
-			}},
+			})},
 		{long: "web-token", arg: "FILE", group: views,
 			doc: "what a page's requests need is the first line of a file, or none",
-			set: func(s *settings, v string) error {
-				s.web.token = v
-				return nil
-			}},
+			set: text(func(s *settings) *string { return &s.web.token })},
 		{long: "web-host", arg: "NAME", group: views,
 			doc: "requests may be addressed to this name, too; may be repeated",
-			set: func(s *settings, v string) error {
-				s.web.hosts = append(s.web.hosts, v)
-				return nil
-			}},
+			set: list(func(s *settings) *[]string { return &s.web.hosts })},
 		{long: "linger", arg: "TIME", group: views, doc: "go on serving for so long when the run has ended",
-			set: func(s *settings, v string) (err error) {
-				s.web.linger, err = period("--linger", v)
-				return err
-			}},
+			set: span{"--linger", func(s *settings) *time.Duration { return &s.web.linger }}},
 	}
 }
 
