@@ -69,63 +69,18 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 	// These are the column, the quotes and the padding of ltrace.
 	o.Column, o.Quoting, o.Tight = 50, octal, true
 	p := &Program{Options: o, Signals: given["no-signals"] == nil, calls: map[uint64]*function{},
-		name: filepath.Base(file)}
-	p.System = given["system-calls"] != nil
-	if values := given["demangle"]; values != nil {
-		p.Mangled = values[len(values)-1] == "false"
+		name: filepath.Base(file), places: map[uint64]uint64{}, behind: map[uint64]uint64{}}
+	terms, err := readTerms(given)
+	if err != nil {
+		return nil, err
 	}
-	terms := map[string][]term{}
-	for _, name := range []string{"filter", "library", "static"} {
-		for _, text := range given[name] {
-			// -l takes the name of a library alone.
-			if name == "library" {
-				text = "@" + text
-			}
-			more, err := filter(text)
-			if err != nil {
-				return nil, err
-			}
-			terms[name] = append(terms[name], more...)
-		}
-		// The rest of the options is strace's to read, which would refuse these.
-		delete(given, name)
-	}
-	known := map[string]function{} // by prototypes in files
-	// Files of prototypes are a list with colons, as in ltrace.
-	for _, list := range given["config"] {
-		for path := range strings.SplitSeq(list, ":") {
-			warning, err := readPrototypes(path, known)
-			if err != nil {
-				return nil, err
-			}
-			if warning != "" {
-				p.Warnings = append(p.Warnings, warning)
-			}
-		}
+	known, err := p.readKnown(given["config"])
+	if err != nil {
+		return nil, err
 	}
 	delete(given, "config")
-	// Prototypes that the user has given win over the table.
-	find := func(name string) function {
-		if fn, ok := known[name]; ok {
-			return fn
-		}
-		return findFunction(name)
-	}
-	if err := readNumber(given, "indent", 0, &p.Indent); err != nil {
+	if err := p.readOptions(given); err != nil {
 		return nil, err
-	}
-	if err := readNumber(given, "where", 1, &p.Frames); err != nil {
-		return nil, err
-	}
-	if given["call-times"] != nil {
-		o.Took = true
-	}
-	if err := o.Read(given); err != nil {
-		return nil, err
-	}
-	// ltrace has no shortest and longest call, and its script does not keep them.
-	if o.extremes() {
-		return nil, fmt.Errorf("cannot sort by %s", o.Sort)
 	}
 	f, err := exe.Open(file)
 	if err != nil {
@@ -135,145 +90,32 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 	// A probe on the return replaces the return address on the stack by one of the kernel's. A
 	// program that throws exceptions would look it up in its tables, find nothing and terminate.
 	p.Results = !f.Unwinds()
-	of := libraryNames(file)
 	// Addresses are kept relative to it, since a program that is position independent lies
 	// elsewhere in each run.
-	start, _ := f.CodeSpan()
-	// fn.alone: its return gets no probe.
-	add := func(s exe.Symbol, name string, fn function) {
-		fn.key, fn.name = name, p.called(name)
-		fn.alone = !p.Results || keeps.has(name)
-		p.calls[s.Addr-start] = &fn
-		if strings.ContainsAny(s.Name, unwritable) {
-			p.Unwritten++
-			return
-		}
-		p.sites = append(p.sites, `"`+s.Name+`"`)
-		if !fn.alone {
-			p.returns = append(p.returns, `"`+s.Name+`"`)
-		}
-	}
-	p.start, p.places, p.behind = start, map[uint64]uint64{}, map[uint64]uint64{}
-	imports := f.Imports(nil)
-	var names []string
-	// Without filters all that the program itself calls is shown.
-	wanted := terms["filter"]
-	chosenAll := len(wanted) == 0 && terms["library"] == nil && given["only-chosen"] == nil
+	p.start, _ = f.CodeSpan()
+	c := &chooser{Program: p, file: file, terms: terms, known: known, library: libraryNames(file),
+		all:   len(terms["filter"]) == 0 && terms["library"] == nil && given["only-chosen"] == nil,
+		debug: map[string]*dwarf.File{}}
 	// The file is named only where calls of several can be shown.
-	before := ""
-	if !chosenAll && (len(wanted) > 0 || terms["library"] != nil) {
-		before = value.Escape(filepath.Base(file)) + "->"
+	if !c.all && (len(terms["filter"]) > 0 || terms["library"] != nil) {
+		c.before = value.Escape(filepath.Base(file)) + "->"
 	}
-	// A filter may call the program MAIN, by the name of its file or by its path.
-	here := func() []string { return []string{mainName, filepath.Base(file), file} }
-	isWanted := func(name string) bool {
-		if isStartFiles(name, wanted) {
-			return false
-		}
-		return chosenAll || chosen(wanted, name, here) ||
-			chosen(terms["library"], name, func() []string { return []string{of(name)} })
+	imports := c.addImports(f)
+	sites := c.addSites(f)
+	c.addFunctions(f)
+	if reaches(terms["filter"]) || reaches(terms["static"]) || terms["library"] != nil {
+		c.addLibraries(libraries(file, mapped, terms))
 	}
-	// The linkage table has an entry for each function, whose symbol ends in @plt.
-	for _, s := range imports {
-		name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
-		names = append(names, name)
-		if isWanted(name) {
-			fn := find(name)
-			fn.before = before
-			add(s, name, fn)
-		}
-	}
-	sites, passed := f.CallSites()
-	p.Passed = max(passed-1, 0) // the start of a program without symbols has one
-	for _, s := range sites {
-		if s.Next != 0 && keeps.has(s.Name) { // longjmp() may come back to it, out of calls
-			p.places[s.Next-start] |= siteReturns | (s.Addr-start)<<8
-		}
-		if !isWanted(s.Name) {
-			continue
-		}
-		if s.Next == 0 && s.Addr == s.In { // a function that is nothing but a jump
-			fn := find(s.Name)
-			fn.before = before
-			add(exe.Symbol{Name: fmt.Sprintf("%#x", s.Addr), Addr: s.Addr}, s.Name, fn)
-			continue
-		}
-		fn := find(s.Name)
-		fn.key, fn.name, fn.before = s.Name, p.called(s.Name), before
-		// A jump to a function does not come back here, but to who called the one it stands in.
-		fn.alone = s.Next == 0 || keeps.has(s.Name)
-		p.calls[s.Addr-start] = &fn
-		p.places[s.Addr-start] |= siteCalls
-		if s.Next != 0 {
-			p.behind[s.Addr-start] = s.Next - s.Addr
-			p.places[s.Next-start] |= siteReturns | (s.Addr-start)<<8
-		}
-	}
-	// Debug information of a file is read once, and only where a function of it is traced at its
-	// entry.
-	debug := map[string]*dwarf.File{}
-	typedAt := func(file string, s exe.Symbol) (fn function, ok bool) {
-		if _, given := known[s.Name]; given || o.Debug == nil {
-			return fn, false
-		}
-		d, read := debug[file]
-		if !read {
-			d, _ = o.Debug(file) // without it, what is known of the name
-			debug[file] = d
-		}
-		if d == nil {
-			return fn, false
-		}
-		fn, ok = typed(d, s.Addr)
-		if len(fn.args) == 0 && fn.result == "v" { // so it is of functions in assembly language, too
-			if better, known := knownFunction(s.Name); known {
-				return better, true
-			}
-		}
-		return fn, ok
-	}
-	if own := terms["static"]; own != nil {
-		for _, s := range f.Functions(nil) {
-			if s.Size > 0 && !f.IsGoCode(s.Addr) && chosen(own, s.Name, here) {
-				fn := find(s.Name)
-				if described, ok := typedAt(file, s); ok {
-					fn = described
-				}
-				add(s, s.Name, fn)
-			}
-		}
-	}
-	if reaches(wanted) || reaches(terms["static"]) || terms["library"] != nil {
-		p.addLibraries(libraries(file, mapped, terms), terms, of, find, typedAt)
-	}
-	static := len(imports)+len(sites) <= 1 // which the start of such a program has, too
+	static := len(imports)+sites <= 1 // which the start of such a program has, too
 	if static && terms["static"] == nil {
-		// Several names of one function are one probe: two on one address would show each call
-		// twice.
-		names := map[uint64]string{} // one of each address
-		for _, s := range f.Functions(nil) {
-			fn, ok := known[s.Name]
-			if !ok {
-				fn, ok = knownFunction(s.Name)
-			}
-			// The code of an indirect function is not the function, but chooses it.
-			if !ok || s.Type != elf.STT_FUNC || s.Size == 0 || f.IsGoCode(s.Addr) || names[s.Addr] != "" ||
-				!chosenAll && !chosen(wanted, s.Name, here) {
-				continue
-			}
-			names[s.Addr] = s.Name
-			fn.before = before
-			add(s, s.Name, fn)
-		}
-		if len(p.calls) > 0 {
-			p.entry, p.main = p.mark(f, "_start", add), p.mark(f, "main", add)
-		}
-	}
-	if chosenAll {
-		wanted, _ = filter("*")
+		c.addKnown(f)
 	}
 	if terms["static"] == nil && terms["library"] == nil && !static {
-		for _, glob := range globs(wanted, names) {
+		wanted := terms["filter"]
+		if c.all {
+			wanted, _ = filter("*")
+		}
+		for _, glob := range globs(wanted, imports) {
 			p.patterns = append(p.patterns, `"`+glob+exe.ImportSuffix+`"`)
 		}
 	}
@@ -294,6 +136,234 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 			"HINT: it may have no symbols, or be written in Go; -x shows its own functions, as hawk trace does", file)
 	}
 	return p, nil
+}
+
+// readTerms reads the filters of functions, by the names of the options. The rest of the options is
+// strace's to read, which would refuse these.
+func readTerms(given map[string][]string) (map[string][]term, error) {
+	terms := map[string][]term{}
+	for _, name := range []string{"filter", "library", "static"} {
+		for _, text := range given[name] {
+			// -l takes the name of a library alone.
+			if name == "library" {
+				text = "@" + text
+			}
+			more, err := filter(text)
+			if err != nil {
+				return nil, err
+			}
+			terms[name] = append(terms[name], more...)
+		}
+		delete(given, name)
+	}
+	return terms, nil
+}
+
+// readKnown reads files of prototypes. They are lists with colons, as in ltrace.
+func (p *Program) readKnown(lists []string) (map[string]function, error) {
+	known := map[string]function{}
+	for _, list := range lists {
+		for path := range strings.SplitSeq(list, ":") {
+			warning, err := readPrototypes(path, known)
+			if err != nil {
+				return nil, err
+			}
+			if warning != "" {
+				p.Warnings = append(p.Warnings, warning)
+			}
+		}
+	}
+	return known, nil
+}
+
+// readOptions reads the other options of ltrace, and those of strace.
+func (p *Program) readOptions(given map[string][]string) error {
+	p.System = given["system-calls"] != nil
+	if values := given["demangle"]; values != nil {
+		p.Mangled = values[len(values)-1] == "false"
+	}
+	if err := readNumber(given, "indent", 0, &p.Indent); err != nil {
+		return err
+	}
+	if err := readNumber(given, "where", 1, &p.Frames); err != nil {
+		return err
+	}
+	if given["call-times"] != nil {
+		p.Took = true
+	}
+	if err := p.Read(given); err != nil {
+		return err
+	}
+	// ltrace has no shortest and longest call, and its script does not keep them.
+	if p.extremes() {
+		return fmt.Errorf("cannot sort by %s", p.Sort)
+	}
+	return nil
+}
+
+// A chooser finds what of a program and its libraries is traced, and what is known of it.
+type chooser struct {
+	*Program
+	file    string
+	terms   map[string][]term
+	known   map[string]function      // by prototypes in files
+	library func(name string) string // that has a function
+	all     bool                     // without filters all that the program itself calls is shown
+	before  string                   // in front of names of the program's own calls
+	// Debug information of a file is read once, and only where a function of it is traced at its
+	// entry.
+	debug map[string]*dwarf.File
+}
+
+// find is what is known of a function by its name. Prototypes that the user has given win over the table.
+func (c *chooser) find(name string) function {
+	if fn, ok := c.known[name]; ok {
+		return fn
+	}
+	return findFunction(name)
+}
+
+// here are the names by which a filter may call the program: MAIN, that of its file, its path.
+func (c *chooser) here() []string { return []string{mainName, filepath.Base(c.file), c.file} }
+
+// wanted reports whether calls of a function are shown that the program makes.
+func (c *chooser) wanted(name string) bool {
+	if isStartFiles(name, c.terms["filter"]) {
+		return false
+	}
+	return c.all || chosen(c.terms["filter"], name, c.here) || c.ofLibrary(name)
+}
+
+// ofLibrary reports whether -l chooses the library that has a function.
+func (c *chooser) ofLibrary(name string) bool {
+	return chosen(c.terms["library"], name, func() []string { return []string{c.library(name)} })
+}
+
+// described is what debug information says of a function; false if there is none, or a prototype in a file.
+func (c *chooser) described(file string, s exe.Symbol) (fn function, ok bool) {
+	if _, given := c.known[s.Name]; given || c.Debug == nil {
+		return fn, false
+	}
+	d, read := c.debug[file]
+	if !read {
+		d, _ = c.Debug(file) // without it, what is known of the name
+		c.debug[file] = d
+	}
+	if d == nil {
+		return fn, false
+	}
+	fn, ok = typed(d, s.Addr)
+	if len(fn.args) == 0 && fn.result == "v" { // so it is of functions in assembly language, too
+		if better, known := knownFunction(s.Name); known {
+			return better, true
+		}
+	}
+	return fn, ok
+}
+
+// atEntry is what is known of a function that is traced at its entry.
+func (c *chooser) atEntry(file string, s exe.Symbol) function {
+	if fn, ok := c.described(file, s); ok {
+		return fn
+	}
+	return c.find(s.Name)
+}
+
+// add traces a function of the program, or an entry of its linkage table.
+func (c *chooser) add(s exe.Symbol, name string, fn function) {
+	fn.key, fn.name = name, c.called(name)
+	fn.alone = !c.Results || keeps.has(name)
+	c.calls[s.Addr-c.start] = &fn
+	if strings.ContainsAny(s.Name, unwritable) {
+		c.Unwritten++
+		return
+	}
+	c.sites = append(c.sites, `"`+s.Name+`"`)
+	if !fn.alone {
+		c.returns = append(c.returns, `"`+s.Name+`"`)
+	}
+}
+
+// addImports traces calls through the linkage table, which has an entry for each function, whose symbol
+// ends in @plt. It returns the names of all.
+func (c *chooser) addImports(f *exe.File) (names []string) {
+	for _, s := range f.Imports(nil) {
+		name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
+		names = append(names, name)
+		if c.wanted(name) {
+			fn := c.find(name)
+			fn.before = c.before
+			c.add(s, name, fn)
+		}
+	}
+	return names
+}
+
+// addSites traces calls through pointers in place, and returns how many there are.
+func (c *chooser) addSites(f *exe.File) int {
+	sites, passed := f.CallSites()
+	c.Passed = max(passed-1, 0) // the start of a program without symbols has one
+	for _, s := range sites {
+		at := s.Addr - c.start
+		if s.Next != 0 && keeps.has(s.Name) { // longjmp() may come back to it, out of calls
+			c.places[s.Next-c.start] |= siteReturns | at<<8
+		}
+		if !c.wanted(s.Name) {
+			continue
+		}
+		fn := c.find(s.Name)
+		fn.before = c.before
+		if s.Next == 0 && s.Addr == s.In { // a function that is nothing but a jump
+			c.add(exe.Symbol{Name: fmt.Sprintf("%#x", s.Addr), Addr: s.Addr}, s.Name, fn)
+			continue
+		}
+		fn.key, fn.name = s.Name, c.called(s.Name)
+		// A jump to a function does not come back here, but to who called the one it stands in.
+		fn.alone = s.Next == 0 || keeps.has(s.Name)
+		c.calls[at] = &fn
+		c.places[at] |= siteCalls
+		if s.Next != 0 {
+			c.behind[at] = s.Next - s.Addr
+			c.places[s.Next-c.start] |= siteReturns | at<<8
+		}
+	}
+	return len(sites)
+}
+
+// addFunctions traces functions of the program that -x chooses, at their entry.
+func (c *chooser) addFunctions(f *exe.File) {
+	own := c.terms["static"]
+	if own == nil {
+		return
+	}
+	for _, s := range f.Functions(nil) {
+		if s.Size > 0 && !f.IsGoCode(s.Addr) && chosen(own, s.Name, c.here) {
+			c.add(s, s.Name, c.atEntry(c.file, s))
+		}
+	}
+}
+
+// addKnown traces, of a program that is linked statically, functions whose arguments are known. Several
+// names of one function are one probe: two on one address would show each call twice.
+func (c *chooser) addKnown(f *exe.File) {
+	names := map[uint64]string{} // one of each address
+	for _, s := range f.Functions(nil) {
+		fn, ok := c.known[s.Name]
+		if !ok {
+			fn, ok = knownFunction(s.Name)
+		}
+		// The code of an indirect function is not the function, but chooses it.
+		if !ok || s.Type != elf.STT_FUNC || s.Size == 0 || f.IsGoCode(s.Addr) || names[s.Addr] != "" ||
+			!c.all && !chosen(c.terms["filter"], s.Name, c.here) {
+			continue
+		}
+		names[s.Addr] = s.Name
+		fn.before = c.before
+		c.add(s, s.Name, fn)
+	}
+	if len(c.calls) > 0 {
+		c.entry, c.main = c.mark(f, "_start"), c.mark(f, "main")
+	}
 }
 
 // isStartFiles reports whether a call is made by start files of the C library. What main() runs in is
@@ -329,15 +399,15 @@ func readNumber(given map[string][]string, name string, least int, into *int) er
 
 // mark traces a function whose calls are not shown; nil if the program has none of the name, or
 // shows it. The call must be seen all the same: between the two nothing is shown.
-func (p *Program) mark(f *exe.File, name string, add func(s exe.Symbol, name string, fn function)) *function {
+func (c *chooser) mark(f *exe.File, name string) *function {
 	s, ok := f.Symbol(name)
-	if !ok || p.calls[s.Addr-p.start] != nil {
+	if !ok || c.calls[s.Addr-c.start] != nil {
 		return nil
 	}
-	returns := p.returns
-	add(s, name, function{})
-	p.returns = returns
-	fn := p.calls[s.Addr-p.start]
+	returns := c.returns
+	c.add(s, name, function{})
+	c.returns = returns
+	fn := c.calls[s.Addr-c.start]
 	fn.alone = true
 	return fn
 }

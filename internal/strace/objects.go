@@ -76,66 +76,63 @@ func reaches(terms []term) bool {
 // addLibraries finds what is to be traced in libraries: calls that they make, which -e and -l choose, and
 // functions that they have, by -x. A library that cannot be read is passed over: the program may
 // run without it.
-func (p *Program) addLibraries(files []string, terms map[string][]term, of func(name string) string,
-	find func(name string) function, typedAt func(file string, s exe.Symbol) (function, bool)) {
+func (c *chooser) addLibraries(files []string) {
 	for _, file := range files {
-		f, err := exe.Open(file)
-		if err != nil {
+		if f, err := exe.Open(file); err == nil {
+			c.addLibrary(file, f)
+			f.Close()
+		}
+	}
+}
+
+// addLibrary finds what is to be traced in one library.
+func (c *chooser) addLibrary(file string, f *exe.File) {
+	// Filters name a library by the last part of its path, or by all of it.
+	base := filepath.Base(file)
+	here := func() []string { return []string{base, file} }
+	calls := c.Results && !f.Unwinds() // have results
+	// The C library has functions that change stacks, which are in the way only of who calls them.
+	_, libc := f.Symbol("__libc_start_main")
+	functions := c.Results && (libc || calls)
+	add := func(s exe.Symbol, fn function, entry bool) {
+		name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
+		fn.key, fn.name = name, c.called(name)
+		fn.alone = keeps.has(name) || entry && !functions || !entry && !calls
+		fn.before, fn.place = value.Escape(base)+"->", strconv.Quote(s.Name)
+		if entry {
+			fn.before, fn.after, fn.place = "", "@"+value.Escape(base), fmt.Sprintf("%#x", s.Addr)
+		} else if strings.ContainsAny(s.Name, unwritable) {
+			c.Unwritten++
+			return
+		}
+		c.addPaged(page{file, s.Addr &^ (1<<pageBits - 1), entry}, s.Addr, &fn)
+	}
+	// Calls of the C library and its linker themselves are shown if they are named: each malloc() of printf()
+	// would be there.
+	_, linker := f.Symbol("__tls_get_addr")
+	own := (libc || linker) && !slices.ContainsFunc(c.terms["filter"], func(t term) bool {
+		return !t.without && t.library != nil && (t.library(base) || t.library(file))
+	})
+	if (reaches(c.terms["filter"]) || c.terms["library"] != nil) && !own {
+		for _, s := range f.Imports(nil) {
+			name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
+			if !isStartFiles(name, c.terms["filter"]) &&
+				(chosen(c.terms["filter"], name, here) || c.ofLibrary(name)) {
+				add(s, c.find(name), false)
+			}
+		}
+	}
+	if !reaches(c.terms["static"]) {
+		return
+	}
+	seen := map[uint64]bool{}
+	for _, s := range f.Functions(nil) {
+		if s.Size == 0 || s.Type != elf.STT_FUNC || seen[s.Addr] || f.IsGoCode(s.Addr) ||
+			!chosen(c.terms["static"], s.Name, here) {
 			continue
 		}
-		// Filters name a library by the last part of its path, or by all of it.
-		base := filepath.Base(file)
-		calls := p.Results && !f.Unwinds() // have results
-		// The C library has functions that change stacks, which are in the way only of who calls them.
-		_, c := f.Symbol("__libc_start_main")
-		functions := p.Results && (c || calls)
-		seen := map[uint64]bool{}
-		add := func(s exe.Symbol, fn function, entry bool) {
-			name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
-			fn.key, fn.name = name, p.called(name)
-			fn.alone = keeps.has(name) || entry && !functions || !entry && !calls
-			fn.before, fn.place = value.Escape(base)+"->", strconv.Quote(s.Name)
-			if entry {
-				fn.before, fn.after, fn.place = "", "@"+value.Escape(base), fmt.Sprintf("%#x", s.Addr)
-			} else if strings.ContainsAny(s.Name, unwritable) {
-				p.Unwritten++
-				return
-			}
-			p.addPaged(page{file, s.Addr &^ (1<<pageBits - 1), entry}, s.Addr, &fn)
-		}
-		// Calls of the C library and its linker themselves are shown if they are named: each malloc() of printf()
-		// would be there.
-		_, linker := f.Symbol("__tls_get_addr")
-		own := (c || linker) && !slices.ContainsFunc(terms["filter"], func(t term) bool {
-			return !t.without && t.library != nil && (t.library(base) || t.library(file))
-		})
-		if (reaches(terms["filter"]) || terms["library"] != nil) && !own {
-			for _, s := range f.Imports(nil) {
-				name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
-				if isStartFiles(name, terms["filter"]) {
-					continue
-				}
-				if chosen(terms["filter"], name, func() []string { return []string{base, file} }) ||
-					chosen(terms["library"], name, func() []string { return []string{of(name)} }) {
-					add(s, find(name), false)
-				}
-			}
-		}
-		if reaches(terms["static"]) {
-			for _, s := range f.Functions(nil) {
-				if s.Size == 0 || s.Type != elf.STT_FUNC || seen[s.Addr] || f.IsGoCode(s.Addr) ||
-					!chosen(terms["static"], s.Name, func() []string { return []string{base, file} }) {
-					continue
-				}
-				seen[s.Addr] = true
-				fn := find(s.Name)
-				if described, ok := typedAt(file, s); ok {
-					fn = described
-				}
-				add(s, fn, true)
-			}
-		}
-		f.Close()
+		seen[s.Addr] = true
+		add(s, c.atEntry(file, s), true)
 	}
 }
 
