@@ -175,6 +175,9 @@ const (
 	Bytes                          // what AnyValue takes, or the address of what has no size of its own
 )
 
+// Reads says that the parameter is computed with in the probe, where an aggregation is the integer that it reads as.
+func (k ParamKind) Reads() bool { return k == Integer || k == Address || k == Bytes }
+
 // String is what the manual says of a parameter.
 func (k ParamKind) String() string {
 	return [...]string{

@@ -227,6 +227,9 @@ var _ = Define(Func{
 		if c.Types[0] == nil {
 			return nil
 		}
+		if _, ok := c.Types[0].(*types.Agg); ok {
+			c.Errorf(c.Args[0], "argument-type", "buf() can not copy the bytes of %s", c.Types[0])
+		}
 		n := limit
 		if lit, ok := c.Int(1); ok {
 			if c.Consts[1].Neg {

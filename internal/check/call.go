@@ -317,6 +317,11 @@ func (w *walker) argument(c *builtin.Call, i int, kind builtin.ParamKind, words 
 		}
 	}
 	c.Types[i], c.Consts[i], c.Spaces[i] = v.Type, v.k, v.space
+	if agg, ok := v.Type.(*types.Agg); ok && kind.Reads() {
+		if t, ok := w.castable(agg); ok {
+			c.Types[i] = t
+		}
+	}
 	return v.Type != nil && w.argKind(c, i, kind, a, v)
 }
 
