@@ -475,6 +475,8 @@ func (w *walker) keyArgument(c *builtin.Call, i int, a syntax.Expr) bool {
 		w.expr(a)
 		if _, isIndex := c.Args[0].(*syntax.MapIndex); isIndex {
 			w.errorf(a, "argument-count", "%s() takes either an element of a map or a map and a key", c.Name)
+		} else if c.Types[0] != nil {
+			w.errorf(c.Args[0], "argument-type", "%s() expects a map argument", c.Name)
 		}
 		return false
 	}
