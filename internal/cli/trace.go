@@ -66,7 +66,7 @@ func (c *command) trace(p *session.Program) int {
 		return c.fail(exitUsage, err)
 	}
 	done := func() {}
-	if views != nil && views.tui != nil && spec.Command != nil {
+	if views.inTerminal() && spec.Command != nil {
 		if done, err = views.tui.command(&spec); err != nil {
 			return c.fail(exitUsage, err)
 		}
@@ -100,40 +100,7 @@ func (c *command) trace(p *session.Program) int {
 		defer cancel(nil)
 		go c.endLater(ctx, s, func() { cancel(context.DeadlineExceeded) })
 	}
-	o := c.runOptions()
-	// A reader that stops reading must not keep the run from ending: the valve gives up a write
-	// that waits. The terminal view has its own way to end.
-	valve := func(w io.Writer) io.Writer {
-		f, ok := fileOf(w)
-		if !ok || views != nil && views.tui != nil { // whose terminal it is
-			return w
-		}
-		v := output.NewValve(f)
-		o.Valves = append(o.Valves, v)
-		return v
-	}
-	o.Stderr = valve(c.err)
-	if views != nil && views.tui != nil {
-		o.Stderr = views.tui // the terminal is taken
-	}
-	to := valve(out)
-	// The sink of the views gets everything, and hands on what is printed.
-	if views != nil {
-		o.Sink = views.sink(c.sink(out, views.open(to), o.Stderr, p.Config))
-		o.Feed, o.Meaning, o.Needs = views, views.script, views.needs
-	} else {
-		o.Sink = c.sink(out, to, o.Stderr, p.Config)
-	}
-	if c.lines != nil {
-		if c.events > 0 {
-			to = &firstLines{to, c.events, s.Stop}
-		}
-		o.Sink = c.lines(to, o.Sink)
-	}
-	// Rows are chosen last before the sink, so that --events counts those that are shown.
-	if c.columns != nil || c.wanted != nil || c.events > 0 {
-		o.Sink = &output.Chosen{Sink: o.Sink, Columns: c.columns, Match: c.wanted, Most: c.events, Full: s.Stop}
-	}
+	o := c.outputs(s, p.Config, views, out)
 	c.announce(&o)
 	defer func() {
 		for _, v := range o.Valves {
@@ -144,13 +111,13 @@ func (c *command) trace(p *session.Program) int {
 	if s.Lasting() {
 		catch(s, c.lines != nil && spec.Command != nil)
 	}
-	if views != nil && views.tui != nil {
+	if views.inTerminal() {
 		if err := views.tui.show(c, s.Stop, &o); err != nil {
 			return c.fail(exitUsage, err)
 		}
 	}
 	res, err := s.Run(ctx, o)
-	if views != nil && views.tui != nil {
+	if views.inTerminal() {
 		if failed := views.tui.leave(c, err == nil); failed != nil {
 			return c.fail(exitFailure, failed)
 		}
@@ -163,6 +130,50 @@ func (c *command) trace(p *session.Program) int {
 			return c.fail(exitFailure, err)
 		}
 	}
+	return c.statusOf(res, views)
+}
+
+// outputs are the options of the run, with where it prints and who else is told.
+func (c *command) outputs(s *session.Session, cfg *config.Config, views *watch, out io.Writer) session.Options {
+	o := c.runOptions()
+	// A reader that stops reading must not keep the run from ending: the valve gives up a write
+	// that waits. The terminal view has its own way to end.
+	valve := func(w io.Writer) io.Writer {
+		f, ok := fileOf(w)
+		if !ok || views.inTerminal() { // whose terminal it is
+			return w
+		}
+		v := output.NewValve(f)
+		o.Valves = append(o.Valves, v)
+		return v
+	}
+	o.Stderr = valve(c.err)
+	if views.inTerminal() {
+		o.Stderr = views.tui // the terminal is taken
+	}
+	to := valve(out)
+	// The sink of the views gets everything, and hands on what is printed.
+	if views != nil {
+		o.Sink = views.sink(c.sink(out, views.open(to), o.Stderr, cfg))
+		o.Feed, o.Meaning, o.Needs = views, views.script, views.needs
+	} else {
+		o.Sink = c.sink(out, to, o.Stderr, cfg)
+	}
+	if c.lines != nil {
+		if c.events > 0 {
+			to = &firstLines{to, c.events, s.Stop}
+		}
+		o.Sink = c.lines(to, o.Sink)
+	}
+	// Rows are chosen last before the sink, so that --events counts those that are shown.
+	if c.columns != nil || c.wanted != nil || c.events > 0 {
+		o.Sink = &output.Chosen{Sink: o.Sink, Columns: c.columns, Match: c.wanted, Most: c.events, Full: s.Stop}
+	}
+	return o
+}
+
+// statusOf lets views finish when the run has ended, and is the exit status.
+func (c *command) statusOf(res session.Result, views *watch) int {
 	// The script's own status wins, then hawk's, then the command's.
 	status := res.Status
 	if views != nil {

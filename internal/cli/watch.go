@@ -118,6 +118,9 @@ type watch struct {
 	feeds  view.Feeds // all of them
 }
 
+// inTerminal reports whether a view has the terminal.
+func (w *watch) inTerminal() bool { return w != nil && w.tui != nil }
+
 // asksForView is the option that asks for a file or a view, "" if none does. The errors name it,
 // as the user may have typed any of several.
 func (c *command) asksForView() string {
