@@ -83,16 +83,11 @@ func (o *Options) Read(given map[string][]string) error {
 			var ns int64
 			ns, err = strconv.ParseInt(last, 10, 64) // as readValue has written it
 			o.Least = ns
-		case "string-limit", "columns":
-			var n int
-			if n, err = strconv.Atoi(last); err != nil || n < 0 {
-				err = fmt.Errorf("invalid value for --%s: %s", name, last)
-			}
-			if name == "columns" {
-				o.Column = n
-			} else {
-				o.Limit = min(n, longest)
-			}
+		case "string-limit":
+			err = readNumber(given, name, 0, &o.Limit)
+			o.Limit = min(o.Limit, longest)
+		case "columns":
+			err = readNumber(given, name, 0, &o.Column)
 		case "const-print-style":
 			if o.Style = ""; last != "abbrev" {
 				o.Style = last
@@ -155,9 +150,7 @@ func (o *Options) Read(given map[string][]string) error {
 		case "no-hold":
 			o.NoHold = true
 		case "last":
-			if o.Last, err = strconv.Atoi(last); err != nil || o.Last < 1 {
-				err = fmt.Errorf("invalid value for --last: %s", last)
-			}
+			err = readNumber(given, name, 1, &o.Last)
 		case "all":
 			o.All = true
 		case "errors":

@@ -43,10 +43,9 @@ func piece(arg int, early bool, kind, size int) uint64 {
 
 // fixed are the sizes of what kinds of arguments point to. The size is in bytes. Those of
 // structs in structs.txt are there.
-var fixed = map[string]int{"ts": 16, "tv": 16, "rem": 16, "tss": 32, "tvs": 32, "its": 32, "itv": 32, "stat": 144,
-	"statx": 256, "rusage": 144, "rlim": 16, "rlim64": 16, "utsname": 392,
-	"fds": 8, "intp": 4, "uidp": 4, "intlist": 4, "wstatus": 4, "sigset": 8, "sigact": 32, "stack": 24, "siginfo": 48,
-	"openhow": 24, "caphdr": 8, "sigev": 20, "capdata": 24}
+var fixed = map[string]int{"rem": 16, "tss": 32, "tvs": 32, "stat": 144, "statx": 256, "rusage": 144, "rlim": 16,
+	"rlim64": 16, "utsname": 392, "fds": 8, "wstatus": 4, "sigset": 8, "sigact": 32, "siginfo": 48, "openhow": 24,
+	"sigev": 20, "capdata": 24}
 
 // copies are the pieces of kinds of arguments that are always the same: of which argument, "." the one
 // itself; when, "<" when the call begins, ">" when it returns, "?" as the argument says, "!" when it
