@@ -48,14 +48,11 @@ func (m *Model) Key(k tty.Key) Action {
 	case k.Code == tty.Ctrl && k.Rune == 'l':
 		return Redraw
 	case m.prompt != nil:
-		m.type_(k)
+		m.edit(k)
 		return Nothing
 	// Any key closes the help, and does nothing else: so q does not quit here.
 	case m.help:
 		m.help = false
-		if k.Code == tty.Char && k.Rune == 'q' {
-			return Nothing
-		}
 		return Nothing
 	case m.picking != nil:
 		m.pick(k)
@@ -144,16 +141,14 @@ func (m *Model) ofMap(p *pane, r rune) {
 	switch r {
 	case 'd':
 		p.change = !p.change
-	// The last window that was closed, then the one that is being filled, and so on.
-	case 'w':
-		if p.m.Window {
-			p.of = map[live.Of]live.Of{live.OfWindow: live.OfNow}[p.of]
-			// The total gives way to the last window; then it and the current one take turns.
-			if p.of == live.OfRun {
-				p.of = live.OfWindow
-			}
-		} else {
+	case 'w': // the last window that was closed and the one that is being filled take turns
+		switch {
+		case !p.m.Window:
 			m.note = tty.Safe(p.m.Name) + " has no windows: the script does not print and clear it"
+		case p.of == live.OfWindow:
+			p.of = live.OfNow
+		default:
+			p.of = live.OfWindow
 		}
 	case 'c':
 		if p.of == live.OfRun {
@@ -232,7 +227,10 @@ func (m *Model) navigate(k tty.Key) {
 	case tty.Backspace:
 		m.out(p)
 	case tty.Left, tty.Right:
-		dx := map[tty.Code]int{tty.Left: -1, tty.Right: 1}[k.Code]
+		dx := 1
+		if k.Code == tty.Left {
+			dx = -1
+		}
 		if p.flame {
 			p.move(dx, 0)
 		} else {
@@ -283,7 +281,7 @@ func (m *Model) leave(p *pane) {
 		m.zoom = false
 	}
 	// Who presses the key has seen what was lost so far.
-	_, m.seen = 0, m.State.Loss().Records
+	m.seen = m.State.Loss().Records
 }
 
 // drill goes into the selected row or function.
@@ -454,8 +452,8 @@ func (m *Model) hasten(faster bool) {
 	m.note = "maps are read every " + seconds(every)
 }
 
-// type_ edits the text that is being typed.
-func (m *Model) type_(k tty.Key) {
+// edit changes the text that is being typed.
+func (m *Model) edit(k tty.Key) {
 	p, text := m.focused(), &m.prompt.text
 	switch {
 	case k.Code == tty.Char:
@@ -486,8 +484,10 @@ func (m *Model) find(p *pane, back bool) {
 	case p.flame && !p.next(back):
 		m.note = "nothing matches " + tty.Safe(p.filter.text)
 	// Only rows that match are shown: the next match is the next row.
+	case !p.flame && back:
+		m.scroll(p, -1)
 	case !p.flame:
-		m.scroll(p, map[bool]int{false: 1, true: -1}[back])
+		m.scroll(p, 1)
 	}
 }
 
