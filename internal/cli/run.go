@@ -15,6 +15,7 @@ import (
 	"github.com/hawktrace/hawk/internal/builtin/show"
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/compile/dump"
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/object"
@@ -45,40 +46,10 @@ func (c *command) run() int {
 		fmt.Fprintln(c.err, err)
 		return exitSettings
 	}
-	// A process that is gone is reported now, not as a probe that matches nothing.
-	for _, pid := range c.pids() {
-		fd, err := unix.PidfdOpen(pid, 0)
-		if err != nil {
-			return c.fail(exitUsage, fmt.Errorf("Failed to attach to pid: Unable to open pidfd (%s)",
-				errno.Reason(err)))
-		}
-		unix.Close(fd)
+	if err := c.absent(); err != nil {
+		return c.fail(exitUsage, err)
 	}
-	// These are words of bpftrace, since programs compare them.
-	if c.traceable != "" {
-		if _, err := os.Stat(c.traceable); err != nil {
-			return c.fail(exitUsage, fmt.Errorf("Failed to open kernel function info: Could not read functions "+
-				"from %s. (%s)", c.traceable, errno.Reason(err)))
-		}
-	}
-	o := compile.Options{
-		Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(),
-		Library: tool.Library, Probe: c.probeOptions(), Warnings: c.warnings > 0,
-		Trace: os.Getenv("HAWK_TRACE") != "",
-	}
-	// Ahead of time, options have no values yet: the executable is given them.
-	if c.aot == "" {
-		o.Probe.Named, o.Probe.Command = namedValues(named), new(c.command != "")
-	}
-	// The compiler is asked for what files need beside the script's own output, and for no more.
-	o.Stamp, o.Sums = c.wantsStamps(), c.wantsSums()
-	if c.tool != nil {
-		c.asTool(&o)
-		// A file of that name may have been meant.
-		if _, err := os.Stat(c.tool.Name); err == nil && c.verbose > 0 {
-			fmt.Fprintf(c.err, "%s is the tool; the file is ./%[1]s\n", c.tool.Name)
-		}
-	}
+	o := c.compileOptions(params, named, env)
 	if c.filter != "" {
 		re, err := regexp.Compile(c.filter)
 		if err != nil {
@@ -143,6 +114,49 @@ func (c *command) run() int {
 		return exitOK
 	}
 	return c.trace(p)
+}
+
+// absent reports a process or a file that the options name and that is not there.
+func (c *command) absent() error {
+	// A process that is gone is reported now, not as a probe that matches nothing.
+	for _, pid := range c.pids() {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			return fmt.Errorf("Failed to attach to pid: Unable to open pidfd (%s)", errno.Reason(err))
+		}
+		unix.Close(fd)
+	}
+	// These are words of bpftrace, since programs compare them.
+	if c.traceable != "" {
+		if _, err := os.Stat(c.traceable); err != nil {
+			return fmt.Errorf("Failed to open kernel function info: Could not read functions from %s. (%s)",
+				c.traceable, errno.Reason(err))
+		}
+	}
+	return nil
+}
+
+// compileOptions are what the compiler is told.
+func (c *command) compileOptions(params, named []string, env *config.Environment) compile.Options {
+	o := compile.Options{
+		Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(),
+		Library: tool.Library, Probe: c.probeOptions(), Warnings: c.warnings > 0,
+		Trace: os.Getenv("HAWK_TRACE") != "",
+	}
+	// Ahead of time, options have no values yet: the executable is given them.
+	if c.aot == "" {
+		o.Probe.Named, o.Probe.Command = namedValues(named), new(c.command != "")
+	}
+	// The compiler is asked for what files need beside the script's own output, and for no more.
+	o.Stamp, o.Sums = c.wantsStamps(), c.wantsSums()
+	if c.tool != nil {
+		c.asTool(&o)
+		// A file of that name may have been meant.
+		if _, err := os.Stat(c.tool.Name); err == nil && c.verbose > 0 {
+			fmt.Fprintf(c.err, "%s is the tool; the file is ./%[1]s\n", c.tool.Name)
+		}
+	}
+	return o
 }
 
 // compile makes the program of a script. Compiling reads debug information and headers, perhaps

@@ -275,30 +275,12 @@ func (c *command) finishTool() error {
 			continue
 		}
 		for j := 0; len(rest) > 0 && (j == 0 || o.Rest); j++ {
-			of := ""
-			switch o.Kind {
-			case "time":
-				of = "TIME"
-			case "tty":
-				of = "TTY"
-			}
-			value, err := unit.Read(of, o.Doc, rest[0])
+			value, others, err := c.operandValue(o, rest[0])
 			if err != nil {
-				return usagef("%s: %s: %v", c.tool.Name, o.Name, err)
+				return err
 			}
-			if o.Optional && !slices.Contains(o.Choices, value) && strings.Trim(value, "0123456789.mnsu") == "" {
-				break // a time or a number is the next operand
-			}
-			switch o.Kind {
-			case "probe":
-				if value, err = c.probeOperand(value); err != nil {
-					return usagef("%s: %s: %v", c.tool.Name, o.Name, err)
-				}
-			case "choice":
-				if !slices.Contains(o.Choices, value) {
-					near := spell.Nearest(value, o.Choices)
-					return c.noOperand(noChoice("\""+value+"\" is no "+o.Name, near, o.Choices))
-				}
+			if others {
+				break
 			}
 			if c.given == nil {
 				c.given = map[string][]string{}
@@ -309,14 +291,10 @@ func (c *command) finishTool() error {
 			}
 			rest = rest[1:]
 		}
-		if o.Kind == "choice" && !o.Optional && c.given[o.Name] == nil && !c.stop {
-			return c.noOperand(noChoice("which "+o.Name+"?", "", o.Choices))
-		}
-		if o.Kind == "tty" && c.given[o.Name] == nil && !c.stop {
-			return c.noOperand(errors.New("which terminal is to be watched?"))
-		}
-		if i == 0 && o.Kind == "probe" && c.given[o.Name] == nil && !c.stop {
-			return c.noOperand(errUntold)
+		if c.given[o.Name] == nil && !c.stop {
+			if err := missing(o, i == 0); err != nil {
+				return c.noOperand(err)
+			}
 		}
 	}
 	if translate := notation.Of(c.tool.Name); translate != nil && !c.stop {
@@ -326,6 +304,46 @@ func (c *command) finishTool() error {
 	}
 	if len(rest) > 0 && !c.stop {
 		return c.noOperand(fmt.Errorf("\"%s\" is one operand too many", rest[0]))
+	}
+	return nil
+}
+
+// operandValue reads what may be an operand; others says that it is a later one.
+func (c *command) operandValue(o *tool.Operand, text string) (value string, others bool, err error) {
+	of := ""
+	switch o.Kind {
+	case "time":
+		of = "TIME"
+	case "tty":
+		of = "TTY"
+	}
+	if value, err = unit.Read(of, o.Doc, text); err != nil {
+		return "", false, usagef("%s: %s: %v", c.tool.Name, o.Name, err)
+	}
+	if o.Optional && !slices.Contains(o.Choices, value) && strings.Trim(value, "0123456789.mnsu") == "" {
+		return "", true, nil // a time or a number is the next operand
+	}
+	switch {
+	case o.Kind == "probe":
+		if value, err = c.probeOperand(value); err != nil {
+			return "", false, usagef("%s: %s: %v", c.tool.Name, o.Name, err)
+		}
+	case o.Kind == "choice" && !slices.Contains(o.Choices, value):
+		near := spell.Nearest(value, o.Choices)
+		return "", false, c.noOperand(noChoice("\""+value+"\" is no "+o.Name, near, o.Choices))
+	}
+	return value, false, nil
+}
+
+// missing is the error for an operand that was not given, nil if the tool does without.
+func missing(o *tool.Operand, first bool) error {
+	switch {
+	case o.Kind == "choice" && !o.Optional:
+		return noChoice("which "+o.Name+"?", "", o.Choices)
+	case o.Kind == "tty":
+		return errors.New("which terminal is to be watched?")
+	case o.Kind == "probe" && first:
+		return errUntold
 	}
 	return nil
 }
