@@ -106,8 +106,14 @@ func (c *command) callFormat(o *strace.Options) error {
 	case "", output.PlainText.Name:
 	case output.Objects.Name:
 		o.JSON = true
+	case output.CommaSeparated.Name:
+		if o.Separate != "" || o.Last > 0 {
+			return usagef("%s: --format csv is for one file that has all calls\nHINT: --format json takes -ff and "+
+				"--last", c.tool.Name)
+		}
+		o.JSON, o.CSV, c.format = true, true, "" // what is no call is text
 	default:
-		return usagef("%s: --format takes text or json", c.tool.Name)
+		return usagef("%s: --format takes text, json or csv", c.tool.Name)
 	}
 	if strings.HasPrefix(c.output, "|") || strings.HasPrefix(c.output, "!") {
 		return usagef("%s: -o takes a file, and no command\nHINT: 2>&1 | in place of -o |", c.tool.Name)

@@ -81,7 +81,7 @@ func toolTable(t *tool.Tool) []option {
 			lacking = strace.LackingCalls
 		}
 		own = append(own, lackingOptions(lacking)...)
-		own = append(own, option{long: "format", arg: "FORMAT", doc: "text, or json: an object for each call",
+		own = append(own, option{long: "format", arg: "FORMAT", doc: "text; json: an object for each call; csv: a row",
 			set: text(func(s *settings) *string { return &s.format })})
 	}
 	own = append(own, option{long: "print-script", doc: "print the script with options and operands put in, and end",

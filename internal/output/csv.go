@@ -8,7 +8,8 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-var _ = define(Form{
+// CommaSeparated is the form of rows for spreadsheets.
+var CommaSeparated = define(Form{
 	Name: "csv", Doc: "rows and tables that the script prints, comma-separated (RFC 4180)", Of: OfRows,
 	New: func(w, stderr io.Writer, o Options) Sink { return NewCSV(w, stderr, o) },
 })
@@ -49,7 +50,7 @@ func (c *CSV) Write(item Item) error {
 			default:
 				cell = append(cell[:0], value.Escape(strings.Join(frames(it.Cells[i]), ";"))...)
 			}
-			s.buf = appendField(s.buf, i, cell)
+			s.buf = AppendField(s.buf, i, cell)
 		}
 		s.buf = append(s.buf, "\r\n"...)
 	case Table:
@@ -72,16 +73,16 @@ func (c *CSV) header(h Header) []Column {
 	columns, first := c.rows.of(h.Spec)
 	if first {
 		for i := range columns {
-			c.out.buf = appendField(c.out.buf, i, []byte(columns[i].Name))
+			c.out.buf = AppendField(c.out.buf, i, []byte(columns[i].Name))
 		}
 		c.out.buf = append(append(c.out.buf, h.Below...), "\r\n"...)
 	}
 	return columns
 }
 
-// appendField adds field i of a line, in quotes if it needs them.
+// AppendField adds field i of a line, in quotes if it needs them.
 // Lines end with CR LF by the RFC, which spreadsheets and libraries take all the same.
-func appendField(dst []byte, i int, text []byte) []byte {
+func AppendField(dst []byte, i int, text []byte) []byte {
 	if i > 0 {
 		dst = append(dst, ',')
 	}

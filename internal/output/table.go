@@ -243,7 +243,7 @@ func (c *CSV) writeTable(t *Table) {
 	for _, cells := range rows {
 		for i := range columns {
 			cell = columns[i].append(cell[:0], cells[i], &Row{})
-			s.buf = appendField(s.buf, i, cell)
+			s.buf = AppendField(s.buf, i, cell)
 		}
 		s.buf = append(s.buf, "\r\n"...)
 	}

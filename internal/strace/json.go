@@ -2,8 +2,11 @@ package strace
 
 import (
 	"bytes"
+	"encoding/json"
 	"strconv"
+	"strings"
 
+	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -160,4 +163,60 @@ func (s *Sink) happened(kind string, tid int, at int64) {
 	s.writing = tid
 	s.b = append(s.b[:0], `{"type": "`+kind+`", "data": {"time": `+strconv.FormatInt(at+s.offset, 10)+
 		`, "tid": `+strconv.Itoa(tid)...)
+}
+
+// cells are the members of objects that rows of --format csv have, in order. Behind a slash are those that
+// stand in their place in objects without them.
+var cells = [...]string{"type", "time", "pid", "tid", "comm", "object", "name/function/signal", "args", "ret/code",
+	"error", "duration_ns", "result/text", "stack"}
+
+// appendHeader adds the names of columns.
+func appendHeader(dst []byte) []byte {
+	for i, c := range cells {
+		name, _, _ := strings.Cut(c, "/")
+		dst = output.AppendField(dst, i, []byte(name))
+	}
+	return append(dst, "\r\n"...)
+}
+
+// appendRow adds an object as a row, without its newline.
+func appendRow(dst, object []byte) []byte {
+	var o struct {
+		Type string
+		Data map[string]json.RawMessage
+	}
+	json.Unmarshal(object, &o) // it is of the Sink's own making
+	for i, c := range cells {
+		text := o.Type
+		if i > 0 {
+			text = ""
+			for name := range strings.SplitSeq(c, "/") {
+				if text == "" {
+					text = cellOf(o.Data[name])
+				}
+			}
+		}
+		dst = output.AppendField(dst, i, []byte(text))
+	}
+	return append(dst, '\r')
+}
+
+// cellOf is what a member is in a row: arguments as the call has them between its parentheses, a stack with
+// a semicolon between frames.
+func cellOf(raw json.RawMessage) string {
+	var text string
+	var args []struct{ Text string }
+	switch {
+	case json.Unmarshal(raw, &text) == nil:
+		return strings.ReplaceAll(strings.TrimSpace(text), "\n        ", ";")
+	case json.Unmarshal(raw, &args) == nil:
+		for i, a := range args {
+			if i > 0 {
+				text += ", "
+			}
+			text += a.Text
+		}
+		return text
+	}
+	return string(raw)
 }

@@ -32,6 +32,7 @@ type Options struct {
 	Pointer  bool     // -i
 	Number   bool     // -n
 	JSON     bool     // an object a line
+	CSV      bool     // with JSON: a row made of each
 	Separate string   // -ff: what the names of files begin with; "": one for all
 	Append   bool     // -A: what these hold is kept
 

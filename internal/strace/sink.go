@@ -64,6 +64,7 @@ type Sink struct {
 	kept    map[int][]kept   // by thread, of --last
 	lines   int              // that were kept
 	direct  bool             // the next line is not kept, but written
+	headed  bool             // the names of columns are written
 	named   map[int][]string // names of the arguments of calls, by their numbers
 	err     error
 }
@@ -481,6 +482,13 @@ func (s *Sink) fraction(ns int64, digits int) {
 
 // line ends a line.
 func (s *Sink) line() {
+	if s.o.CSV {
+		row := []byte(nil)
+		if !s.headed {
+			row, s.headed = appendHeader(row), true
+		}
+		s.b = appendRow(row, s.b)
+	}
 	s.b = append(s.b, '\n')
 	s.write()
 }
