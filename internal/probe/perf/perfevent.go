@@ -52,6 +52,7 @@ var _ = probe.Define(probe.Kind{
 	},
 	Match:         probe.MatchSelf,
 	Names:         func(*probe.Point, *probe.Options) []string { return hardware.names() },
+	Why:           func(p *probe.Point, _ *probe.Options) string { return uncounted(p.Func) },
 	List:          listPerfEvents(hardware),
 	Ctx:           probe.PerfEventContext,
 	Plan:          probe.PlanAlone(hardwareCounter),
@@ -229,11 +230,15 @@ var hardwareCounter = &probe.Mechanism{
 			return nil, fmt.Errorf("%s can not be sampled: its source has no such event, or counts without being "+
 				"able to interrupt: %w", name, err)
 		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP):
-			return nil, fmt.Errorf("no PMU here counts %s, as in most virtual machines; profile:hz:99 or "+
-				"software:cpu-clock sample without one: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", uncounted(name), err)
 		}
 		return links, err
 	},
+}
+
+func uncounted(name string) string {
+	return fmt.Sprintf("no PMU here counts %s, as in most virtual machines; profile:hz:99 or software:cpu-clock "+
+		"sample without one", name)
 }
 
 // linkCounter opens an event on each CPU that can count it. Sources outside of the processor, as
