@@ -19,6 +19,7 @@ func (Shown) item() {}
 
 // Names are the words for a map: for the parts of its key and for its values.
 type Names struct {
+	Title string // what stands in front of all; "" for nothing
 	Parts []PartName
 	Total string // how many values of a histogram there are; "" if that is not shown
 	Value string
@@ -29,10 +30,13 @@ type PartName struct{ Name, With string }
 
 // ParseNames reads the words for a map whose key has so many parts: one for each, or
 // NAME(NAME) for two, then, if wanted, one for the number of values of a histogram, and
-// one for the values.
+// one for the values. A title with a comma behind may stand in front.
 // It is called when a script is compiled, for its errors, and again when a map is shown.
 func ParseNames(text string, parts int) (Names, error) {
 	var n Names
+	if title, rest, titled := strings.Cut(text, ", "); titled {
+		n.Title, text = title, rest
+	}
 	words := strings.Fields(text)
 	for parts > 0 && len(words) > 0 {
 		name, with, two := strings.Cut(words[0], "(")
@@ -74,6 +78,9 @@ func keyParts(key value.Value) []value.Value {
 func (n *Names) appendLabel(dst []byte, e Entry) []byte {
 	parts := keyParts(e.Key)
 	var words []string
+	if n.Title != "" {
+		words = append(words, n.Title)
+	}
 	text := func() string {
 		v := parts[0]
 		parts = parts[1:]
