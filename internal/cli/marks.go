@@ -10,6 +10,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/probe/user"
+	"github.com/hawktrace/hawk/internal/proc"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/usdt"
 )
@@ -126,6 +127,9 @@ func (l *tpListing) list() int {
 	o.ForListing, o.Verbose = true, l.verbose > 0 || l.json
 	kind, parts := "tracepoint", []probe.Part{{Text: l.category}, {Text: l.event}}
 	emit := l.tracepoint
+	if l.pid != 0 && !proc.Alive(l.pid) {
+		return l.fail(exitUsage, fmt.Errorf("tplist: there is no process %d", l.pid))
+	}
 	if l.file != "" || l.pid != 0 {
 		kind, emit = "usdt", l.mark
 		// With a process alone its files are all that it has mapped.
