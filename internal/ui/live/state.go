@@ -239,6 +239,15 @@ func (s *State) At() time.Duration {
 	return s.at
 }
 
+// Seen is how many columns of a map's history there were at that look.
+func (s *State) Seen(line *history.Line) int {
+	if s.pinned == nil {
+		return line.Len()
+	}
+	_, n := line.Between(0, s.pinned.at)
+	return n
+}
+
 // Line is what is known of a map over time, nil if nothing is.
 func (s *State) Line(m *view.Map) *history.Line { return s.hist.Line(m) }
 

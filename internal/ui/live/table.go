@@ -329,20 +329,23 @@ func Float(v value.Value) float64 {
 // rates makes what says how much a row grew, a second or in all; nil if that is not known
 // yet. It is the growth since the look before, in the range, or in the window.
 func (s *State) rates(m *view.Map, w Want) func(view.Row) float64 {
-	if s.end != nil && w.To == 0 && w.Of == OfRun && !w.Change && m.Kind.Additive() {
+	if s.end != nil && s.At() >= s.end.Boot && w.To == 0 && w.Of == OfRun && !w.Change && m.Kind.Additive() {
 		all := (s.end.Boot - s.begin.Boot).Seconds() // the mean, as nothing more comes
 		return func(r view.Row) float64 { return float64(m.Count(r.Value)) / all }
 	}
 	line := s.Line(m)
-	if line == nil || line.Len() == 0 {
+	if line == nil {
 		return nil
 	}
-	i, j := line.Len()-1, line.Len()
+	j := s.Seen(line)
+	i := j - 1
 	switch {
 	case w.To > 0:
 		i, j = line.Between(w.From, w.To)
+	case j == 0:
+		return nil
 	// A single look has nothing before it, while a window is a change by itself.
-	case line.Len() < 2 && !line.Windows:
+	case j < 2 && !line.Windows:
 		return nil
 	}
 	if i >= j {

@@ -162,7 +162,7 @@ func (m *Model) narrow(g *tty.Grid) {
 	g.Unclip()
 	at := 1
 	if refused := m.refused(m.focused()); refused != "" {
-		at += g.Put(1, 2, g.W-2, refused, m.Theme.alarm()) + 1
+		at += g.Put(1, 2, g.W-2, refused, m.Theme.alarm()) + 2
 	}
 	g.Put(at, 2, g.W-1-at, heading, m.Theme.text())
 	m.footer(g)
@@ -185,10 +185,13 @@ func (m *Model) tiny(g *tty.Grid) {
 func (m *Model) rate(of *view.Map) (float64, bool) {
 	line := m.State.Line(of)
 	// Gauges have no rate: they do not count anything.
-	if line == nil || line.Len() < 2 || !of.Kind.Additive() {
+	if line == nil || !of.Kind.Additive() {
 		return 0, false
 	}
-	n := line.Len() - 1
+	n := m.State.Seen(line) - 1
+	if n < 1 {
+		return 0, false
+	}
 	start, end := line.Span(n)
 	if end <= start {
 		return 0, false

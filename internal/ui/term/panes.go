@@ -223,11 +223,9 @@ func (m *Model) drawBars(g *tty.Grid, b box, t *live.Table, rows []live.Row) boo
 
 // columnsOf are the columns of history that are shown, the newest at most.
 func (m *Model) columnsOf(line *history.Line, most int) (i, j int) {
-	j = line.Len()
-	// A picture that stands still shows columns up to the moment at which it was stopped, less
-	// those that it was stepped back.
+	j = m.State.Seen(line)
+	// A picture that stands still may have been stepped back.
 	if m.pinned {
-		_, j = line.Between(0, m.State.At())
 		// One column at least is shown, however far back one steps.
 		j = max(j-m.step, min(j, 1))
 	}

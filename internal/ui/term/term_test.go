@@ -89,8 +89,32 @@ func TestRefused(t *testing.T) {
 	press(m, "5")
 	for _, size := range [][2]int{{120, 30}, {80, 24}, {60, 16}} {
 		text := m.Draw(size[0], size[1]).Text()
-		if !strings.Contains(text, "full: 4,096 of 4,096, 88 updates refused") {
+		if !strings.Contains(text, "full: 4,096 of 4,096, 88 updates refused  co") {
 			t.Errorf("%d×%d:\n%s", size[0], size[1], text)
+		}
+	}
+}
+
+// TestStill has all maps stand still while the picture is paused, whatever comes and though the run ends.
+func TestStill(t *testing.T) {
+	for _, keys := range []string{"", "1", "2f", "3", "4d", "1h"} {
+		m, p := played(5, func(p *livetest.Player) { p.Keys = 40 })
+		press(m, keys+"p")
+		panes := func() string {
+			_, rest, _ := strings.Cut(m.Draw(120, 60).Text(), "\n")
+			rest, _, _ = strings.Cut(rest, "8 events") // which are not held
+			return rest
+		}
+		want := panes()
+		for range 3 {
+			p.Second()
+		}
+		if got := panes(); got != want {
+			t.Errorf("%q: the run went on:\n%s\nand was\n%s", keys, got, want)
+		}
+		p.End()
+		if got := panes(); got != want {
+			t.Errorf("%q: the run ended:\n%s\nand was\n%s", keys, got, want)
 		}
 	}
 }
