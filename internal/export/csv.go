@@ -173,7 +173,7 @@ func (w *tableWriter) rowOf(m *view.Map, row view.Row, o Options) {
 func byKey(a, b *view.Row) int {
 	// The row of others has no key to be compared by; it comes last.
 	if a.Key == nil || b.Key == nil || a.Others != b.Others {
-		return a.Others - b.Others
+		return int(a.Others - b.Others)
 	}
 	return value.Compare(a.Key, b.Key)
 }

@@ -141,10 +141,11 @@ func (f *jsonlFeed) looks() {
 		rows, left := it.Rows, it.Left
 		// Rows that views have put together come last, with how many they are.
 		if it.Others != nil {
-			rows, left = append(slices.Clone(rows), view.Row{Key: value.Null{}, Value: it.Others, Others: it.Left}), 0
+			others := view.Row{Key: value.Null{}, Value: it.Others, Others: int32(it.Left)}
+			rows, left = append(slices.Clone(rows), others), 0
 		}
 		for i := range rows {
-			left -= rows[i].Others // which a row stands for
+			left -= int(rows[i].Others) // which a row stands for
 		}
 		of := map[bool]string{true: "total", false: "now"}[it.Totals]
 		f.table(m, it.End, rows, max(left, 0), of, it.Refused)
@@ -297,7 +298,7 @@ func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, left i
 	entries, others := len(rows)+left, 0
 	// The row of others stands for many elements, of which it is one line.
 	for i := range rows {
-		if n := rows[i].Others; n > 0 {
+		if n := int(rows[i].Others); n > 0 {
 			others, entries = n, entries+n-1
 		}
 	}

@@ -436,7 +436,7 @@ func (r *reader) table(rec *record, at time.Duration) error {
 	left := rec.Entries - len(rows)
 	// A key may be called as the row of others is, which is the last of them.
 	if n := len(rows) - 1; rec.Others > 0 && n >= 0 && (rows[n].Others > 0 || isOther(rows[n].Key)) {
-		rows[n].Key, rows[n].Others = value.Null{}, rec.Others
+		rows[n].Key, rows[n].Others = value.Null{}, int32(min(rec.Others, math.MaxInt32))
 		left++
 	}
 	if rec.Of == "print" {

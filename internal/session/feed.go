@@ -366,7 +366,7 @@ func (s *session) snapshot(w *watcher, n int) (out view.Snapshot, ok bool) {
 	out = view.Snapshot{Map: k.of, Seq: k.seq, Start: bootTime(), Totals: k.ledger != nil}
 	var err error
 	if out.Totals {
-		out.Rows, out.Refused.Held, err = s.totals(k, m, w.needs.Now)
+		out.Refused.Held, err = s.totals(&out, k, m, w.needs.Now)
 	} else {
 		var entries output.Entries
 		entries, err = s.readMap(m)
@@ -399,9 +399,9 @@ func (s *session) refused(m *object.ScriptMap, sites []*object.Site, r *view.Ref
 	}
 }
 
-// totals reads a map into its ledger, and the ledger; with held, what the map holds, too. n is how many
+// totals reads a map into its ledger, and the ledger into out; with held, what the map holds, too. n is how many
 // elements that are.
-func (s *session) totals(k *watched, m *object.ScriptMap, held bool) (rows []view.Row, n int, err error) {
+func (s *session) totals(out *view.Snapshot, k *watched, m *object.ScriptMap, held bool) (n int, err error) {
 	l := k.ledger
 	l.Begin()
 	if len(k.keys) == maxKeyValues { // of which some may be gone
@@ -423,15 +423,29 @@ func (s *session) totals(k *watched, m *object.ScriptMap, held bool) (rows []vie
 	if err == nil {
 		l.End()
 	}
-	rows = make([]view.Row, 0, l.Len()+1)
+	rows := make([]view.Row, 0, l.Len()+1)
+	out.AllHeld = held
+	// hold notes what the map holds of the next row, from the first on that has another total.
+	hold := func(now value.Value, same bool) {
+		if out.AllHeld && !same {
+			out.AllHeld, out.Held = false, make([]value.Value, len(rows), cap(rows))
+			for i := range rows {
+				out.Held[i] = rows[i].Value
+			}
+		}
+		if held && !out.AllHeld {
+			out.Held = append(out.Held, now)
+		}
+	}
 	l.Totals(func(key, cell, now []byte, low bool) {
 		row := view.Row{Value: s.shown(m, cell), AtLeast: low}
 		switch {
-		case !held || len(now) == 0:
+		case len(now) == 0:
+			hold(nil, false)
 		case &now[0] == &cell[0]:
-			row.Now = row.Value
-		default:
-			row.Now = s.shown(m, now)
+			hold(row.Value, true)
+		case held:
+			hold(s.shown(m, now), false)
 		}
 		if m.Key != nil {
 			row.Key = k.keys.of(s, m, key)
@@ -439,9 +453,11 @@ func (s *session) totals(k *watched, m *object.ScriptMap, held bool) (rows []vie
 		rows = append(rows, row)
 	})
 	if cell, n, low := l.Others(); n > 0 {
-		rows = append(rows, view.Row{Key: value.Null{}, Value: s.shown(m, cell), AtLeast: low, Others: n})
+		hold(nil, false)
+		rows = append(rows, view.Row{Key: value.Null{}, Value: s.shown(m, cell), AtLeast: low, Others: int32(n)})
 	}
-	return rows, n, err
+	out.Rows = rows
+	return n, err
 }
 
 // Keys that are kept as values, of each map.

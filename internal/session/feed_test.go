@@ -127,6 +127,37 @@ const fedScript = `begin {
 	exit(3);
 }`
 
+// TestHeld has looks say what maps hold of totals, for each row only where that is not all of it.
+func TestHeld(t *testing.T) {
+	items, _ := fed(t, `begin {
+	@all[1] = count(); @all[2] = count();
+	@some[1] = count(); @some[2] = count();
+	clear(@some);
+}
+interval:ms:50 { @some[0] = count(); @some[2] = count(); exit(); }`, view.Needs{Totals: true, Now: true})
+	for _, item := range items {
+		s, ok := item.(view.Snapshot)
+		if !ok {
+			continue
+		}
+		if s.Map.Name == "@all" {
+			if !s.AllHeld || s.Held != nil {
+				t.Errorf("%s holds %v", s.Map.Name, s.Held)
+			}
+			continue
+		}
+		var got []string
+		for i, r := range s.Rows {
+			got = append(got, fmt.Sprintf("%s: %s of %s", value.AppendText(nil, r.Key),
+				value.AppendText(nil, orNull(s.Held[i])), value.AppendText(nil, r.Value)))
+		}
+		want := []string{"0: 1 of 1", "1: null of 1", "2: 1 of 2"}
+		if slices.Sort(got); s.AllHeld || !slices.Equal(got, want) {
+			t.Errorf("%s has %q, want %q", s.Map.Name, got, want)
+		}
+	}
+}
+
 func TestFeed(t *testing.T) {
 	script := strings.Replace(fedScript, `(name="n", $x + 1).0`, `$x + 1`, 1)
 	feed, text := fed(t, script, view.Needs{Events: true})

@@ -28,9 +28,13 @@ type (
 		Seq        uint64        // of the snapshots of this map, from 1
 		Start, End time.Duration // of reading, by the boot clock
 		Rows       []Row         // in no order
-		Totals     bool          // of the whole run, whatever the script cleared
-		Complete   bool          // nothing went wrong on the way
-		Refused    Refused
+		// Held is what the map holds of each row, where Rows are totals and somebody wants to know: nil of what it
+		// holds nothing of. AllHeld says instead that it holds what Rows have, as most maps do.
+		Held     []value.Value
+		AllHeld  bool
+		Totals   bool // of the whole run, whatever the script cleared
+		Complete bool // nothing went wrong on the way
+		Refused  Refused
 		// Left are rows that were left out, of looks that are kept. Rest is what they count in all, and Others what
 		// they come to, nil if values of the map do not add up.
 		Left   int
@@ -92,13 +96,10 @@ type (
 type Row struct {
 	Key   value.Value // nil: the map has no keys
 	Value value.Value
-	// Now is what the map holds, where Value is a total and somebody wants to know; nil if
-	// it holds nothing.
-	Now value.Value
+	// Others: the row stands for many, whose totals were too small to be kept apart.
+	Others int32
 	// AtLeast: some of a total went unseen, as a program deleted the element.
 	AtLeast bool
-	// Others: the row stands for many, whose totals were too small to be kept apart.
-	Others int
 }
 
 // Refused is what the kernel did not take into a map so far, since it was full or for another reason.

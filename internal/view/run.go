@@ -190,7 +190,7 @@ func grow(past *[]Snapshot, s *Snapshot, rows []Row, most int, weigh func(value.
 		}
 		for _, n := range first[most:] {
 			row := &rows[n]
-			one.Rest, one.Left = Plus(one.Rest, s.Map.Count(row.Value)), one.Left+max(row.Others-1, 0)
+			one.Rest, one.Left = Plus(one.Rest, s.Map.Count(row.Value)), one.Left+int(max(row.Others-1, 0))
 			if s.Map.Kind.Additive() {
 				one.Others = sum(one.Others, row.Value)
 			}

@@ -96,6 +96,31 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestHeld has a table of now show what the map holds, and not keys that are gone.
+func TestHeld(t *testing.T) {
+	row := func(key string, n uint64) view.Row { return view.Row{Key: value.Str(key), Value: value.Uint(n)} }
+	rows := []view.Row{row("gone", 3), row("less", 5), row("same", 7)}
+	snap := view.Snapshot{Map: livetest.Calls, Seq: 1, Rows: rows, Totals: true, Complete: true}
+	for want, how := range map[string]view.Snapshot{
+		"less 2, same 7, ":         {Held: []value.Value{nil, value.Uint(2), value.Uint(7)}},
+		"gone 3, less 5, same 7, ": {AllHeld: true},
+		"":                         {},
+	} {
+		s := live.New(history.Options{})
+		snap.Held, snap.AllHeld = how.Held, how.AllHeld
+		s.Take(snap)
+		s.Lock()
+		got := ""
+		for _, r := range s.Rows(livetest.Calls, live.Want{Of: live.OfNow}) {
+			got += fmt.Sprintf("%s %d, ", r.Key, r.Value)
+		}
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		s.Unlock()
+	}
+}
+
 // TestFirst makes as few rows of many keys as are wanted: those that come first, however they came.
 func TestFirst(t *testing.T) {
 	m, s := livetest.Calls, live.New(history.Options{})

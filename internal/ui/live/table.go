@@ -86,7 +86,7 @@ func (s *State) Left(m *view.Map, w Want) int {
 	left := snap.Left
 	// Keys that a row stands for are not left out.
 	for i := range snap.Rows {
-		left -= snap.Rows[i].Others
+		left -= int(snap.Rows[i].Others)
 	}
 	return max(left, 0)
 }
@@ -113,13 +113,14 @@ func (s *State) rows(m *view.Map, w Want) (rows []view.Row) {
 	if snap == nil {
 		return nil
 	}
-	if w.Of != OfNow || !snap.Totals {
+	if w.Of != OfNow || !snap.Totals || snap.AllHeld {
 		return snap.Rows
 	}
-	for _, r := range snap.Rows {
-		// Rows without Now are totals of keys that the map does not hold any more.
-		if r.Now != nil {
-			r.Value, r.AtLeast = r.Now, false
+	for i, now := range snap.Held {
+		// Others are totals of keys that the map does not hold any more.
+		if now != nil {
+			r := snap.Rows[i]
+			r.Value, r.AtLeast = now, false
 			rows = append(rows, r)
 		}
 	}
@@ -382,7 +383,7 @@ func (t *Table) Text(r *Row, column int) string {
 	if column < t.Keys {
 		switch {
 		case r.Others > 0 && column == 0:
-			return "(" + view.Grouped(r.Others) + " others)"
+			return "(" + view.Grouped(int(r.Others)) + " others)"
 		case column >= len(r.Parts):
 			return ""
 		}

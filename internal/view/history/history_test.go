@@ -164,7 +164,7 @@ func TestSums(t *testing.T) {
 				}
 				rows := m.snapshot()
 				if n > 0 {
-					rows = append(rows, view.Row{Key: value.Null{}, Value: m.value(folded), Others: n})
+					rows = append(rows, view.Row{Key: value.Null{}, Value: m.value(folded), Others: int32(n)})
 				}
 				h.Take(view.Snapshot{Map: m.m, Rows: rows, Totals: true, Complete: true,
 					End: time.Duration(look) * time.Second})
@@ -379,7 +379,7 @@ func TestLeftOut(t *testing.T) {
 		}
 		for _, s := range rec.Run().Past {
 			if s.Left > 0 {
-				s.Rows = append(s.Rows, view.Row{Key: value.Null{}, Value: s.Others, Others: s.Left})
+				s.Rows = append(s.Rows, view.Row{Key: value.Null{}, Value: s.Others, Others: int32(s.Left)})
 			}
 			h.Take(s)
 		}

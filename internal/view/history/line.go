@@ -95,7 +95,7 @@ func (l *Line) look(rows []view.Row, totals, left bool, at time.Duration) (chang
 			continue
 		}
 		key := Others
-		l.others = max(l.others, row.Others)
+		l.others = max(l.others, int(row.Others))
 		if row.Others == 0 {
 			var late bool
 			key, late = l.number(row.Key)

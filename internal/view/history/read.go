@@ -54,7 +54,7 @@ func (l *Line) Rows(i, j int) []view.Row {
 		}
 		row := view.Row{Key: l.keys[key].key, Value: valueOf(words, l.like)}
 		if Key(key) == Others {
-			row.Key, row.Others = value.Null{}, max(len(l.outside), l.others, 1)
+			row.Key, row.Others = value.Null{}, int32(max(len(l.outside), l.others, 1))
 		}
 		rows = append(rows, row)
 	}

@@ -90,7 +90,7 @@ func (p *Player) Second() {
 	var calls, reads, micros, bytes, sizes, last []view.Row
 	for i, c := range p.Comms {
 		n := uint64(s) * uint64(8000/(i*i+1))
-		calls = append(calls, view.Row{Key: value.Str(c), Value: value.Uint(n), Now: value.Uint(n)})
+		calls = append(calls, view.Row{Key: value.Str(c), Value: value.Uint(n)})
 		reads = append(reads, view.Row{Key: value.Str(c), Value: value.Uint(1000/(i+1) + s%5*100)})
 		sizes = append(sizes, view.Row{Key: value.Str(c),
 			Value: value.Avg{Count: int64(n), Total: int64(n) * int64(4096>>(i%8))}})
@@ -113,7 +113,7 @@ func (p *Player) Second() {
 	p.To.Take(view.Cleared{Map: Reads, Boot: now - 10*time.Millisecond})
 	look := func(m *view.Map, rows []view.Row) {
 		p.To.Take(view.Snapshot{Map: m, Seq: uint64(s), Start: now, End: now, Rows: rows, Totals: m.Kind.Additive(),
-			Complete: true})
+			AllHeld: m == Calls, Complete: true})
 	}
 	look(Micros, micros)
 	for i := range reads {
