@@ -255,6 +255,10 @@ func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key mapKey, use func(
 		return
 	}
 	if s.Map >= 0 && !f.m.has(machine.MapLookupPerCPU) {
+		if f.m.sharable[s.Name] {
+			mark(&f.m.wanted, s.Name)
+			return
+		}
 		f.m.diags.Errorf("kernel", at, "this kernel can not read %s in a probe", s.Name).
 			Hint("kernels from 5.19 on can; print(%s) works on all", s.Name)
 		return

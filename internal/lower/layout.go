@@ -214,14 +214,26 @@ func (m *module) layoutParts(mp *check.Map, s *object.ScriptMap) {
 	s.PerCPU, s.Cell, s.Parts = false, 8, m.kernelMap(k)
 }
 
+// mark adds a name to a set.
+func mark(set *map[string]bool, name string) {
+	if *set == nil {
+		*set = map[string]bool{}
+	}
+	(*set)[name] = true
+}
+
 // layoutAgg decides how the cells of an aggregation with keys are kept: one
 // for each CPU, or shared where only sums are kept.
 func (m *module) layoutAgg(mp *check.Map, s *object.ScriptMap, k *object.Map) {
 	kind, _ := builtin.LookupAgg(s.Agg.Kind)
 	cpus := m.o.Probe.Machine.PossibleCPUs()
 	k.Type = bpf.PerCPUHash
-	if kind.Additive && mp.Kind == "" && (cpus <= fewCPUs || s.Cell > smallCell) {
-		k.Type, s.PerCPU, cpus = bpf.Hash, false, 1
+	if kind.Additive && mp.Kind == "" {
+		if cpus <= fewCPUs || s.Cell > smallCell || m.shared[s.Name] {
+			k.Type, s.PerCPU, cpus = bpf.Hash, false, 1
+		} else {
+			mark(&m.sharable, s.Name)
+		}
 	}
 	if s.Cell*cpus*k.MaxEntries > preallocated && m.has(machine.NoPreallocPerf) {
 		k.Flags = unix.BPF_F_NO_PREALLOC

@@ -57,8 +57,17 @@ type Result struct {
 // Lower lowers a whole program. Diagnostics are about what the kernel cannot
 // do; a program without them loads.
 func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
+	res, m := lowered(p, o, nil)
+	if len(m.wanted) > 0 {
+		res, m = lowered(p, o, m.wanted)
+	}
+	return res, m.diags
+}
+
+// lowered lowers a whole program. All CPUs share the cells of the maps in shared.
+func lowered(p *check.Program, o Options, shared map[string]bool) (*Result, *module) {
 	m := &module{
-		prog: p, o: o, diags: &source.Diagnostics{},
+		prog: p, o: o, diags: &source.Diagnostics{}, shared: shared,
 		obj:    &object.Object{License: p.Config.License},
 		maps:   map[string]int{},
 		stacks: map[int]int{},
@@ -111,7 +120,7 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 	}
 	m.obj.Data.Bytes = types.RoundUp(m.data, 64)
 	res.Long = m.long
-	return res, m.diags
+	return res, m
 }
 
 // identifier makes a program's name of a probe's, as bpftool lists it.
@@ -126,28 +135,33 @@ func identifier(name string) string {
 
 // A module is what all functions of one script share.
 type module struct {
-	prog    *check.Program
-	o       Options
-	diags   *source.Diagnostics
-	obj     *object.Object
-	data    int            // next free byte of the data map
-	maps    map[string]int // script map by name
-	rings   []int          // kernel maps: the ring buffers
-	stacks  map[int]int    // kernel map by stack limit
-	spills  map[int]int    // likewise
-	unwind  *unwindMaps    // nil while no stack needs them
-	follow  int            // kernel map of the threads that are traced, 0 without --follow
-	marks   int            // kernel map of marks that come later, likewise
-	packets int            // kernel map of the buffers for packets, likewise
-	names   int            // kernel map of the format for names of addresses, likewise
-	layout  **mmLayout     // what mmLayout found, nil while it was not called
-	sites   map[object.Site]*object.Site
-	unset   []origin // what unsetSpace has warned of
-	zeros   int      // offset and size of the block of zeroes that new cells are copied from
-	zeroN   int
-	unread  int  // offset of types.Unreadable in the data map, 0 if it is not there
-	copies  int  // of bodies of unrolled loops
-	long    bool // see Result.Long
+	prog  *check.Program
+	o     Options
+	diags *source.Diagnostics
+	obj   *object.Object
+	data  int            // next free byte of the data map
+	maps  map[string]int // script map by name
+	// An aggregation has cells for each CPU before it is known that a probe reads them, which older
+	// kernels let nobody do: all is lowered once more then, with one cell for all CPUs.
+	shared   map[string]bool // have one
+	sharable map[string]bool // could have one
+	wanted   map[string]bool // are to have one
+	rings    []int           // kernel maps: the ring buffers
+	stacks   map[int]int     // kernel map by stack limit
+	spills   map[int]int     // likewise
+	unwind   *unwindMaps     // nil while no stack needs them
+	follow   int             // kernel map of the threads that are traced, 0 without --follow
+	marks    int             // kernel map of marks that come later, likewise
+	packets  int             // kernel map of the buffers for packets, likewise
+	names    int             // kernel map of the format for names of addresses, likewise
+	layout   **mmLayout      // what mmLayout found, nil while it was not called
+	sites    map[object.Site]*object.Site
+	unset    []origin // what unsetSpace has warned of
+	zeros    int      // offset and size of the block of zeroes that new cells are copied from
+	zeroN    int
+	unread   int  // offset of types.Unreadable in the data map, 0 if it is not there
+	copies   int  // of bodies of unrolled loops
+	long     bool // see Result.Long
 }
 
 // place reserves n bytes of the data map.
