@@ -36,6 +36,7 @@ type Options struct {
 	Probe       probe.Options       // target, -p, --unsafe, …
 	Warnings    bool                // -k
 	Pieces      bool                // the verifier gave up on the script as it is compiled otherwise; see lower.Options
+	Rings       int                 // see lower.Options
 	Take        bool                // maps have two generations; see lower.Options
 	Stamp       bool                // events say when and by whom they were sent
 	Sums        bool                // histograms keep the sum of their values
@@ -224,8 +225,8 @@ func build(prog *check.Program, probes *probe.Options, o Options,
 	enter func(stage string)) (*Result, *source.Diagnostics) {
 	enter("lower")
 	lowered := func() (*lower.Result, *source.Diagnostics) {
-		return lower.Lower(prog, lower.Options{Probe: probes, Warnings: o.Warnings, Pieces: o.Pieces, Take: o.Take,
-			Stamp: o.Stamp, Sums: o.Sums})
+		return lower.Lower(prog, lower.Options{Probe: probes, Warnings: o.Warnings, Pieces: o.Pieces, Rings: o.Rings,
+			Take: o.Take, Stamp: o.Stamp, Sums: o.Sums})
 	}
 	low, ds := lowered()
 	if low.Long && !o.Pieces {

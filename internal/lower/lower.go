@@ -27,6 +27,9 @@ type Options struct {
 	Warnings bool
 	// Pieces lowers for a verifier that has given up before; see piece.go.
 	Pieces bool
+	// Rings is through how many ring buffers events go at most; 0: as many as the settings say. Choosing
+	// one is a branch in each event, and an older verifier follows all of them to the end.
+	Rings int
 	// Stamp has events carry when, where and by whom they were sent, see object.Event.
 	Stamp bool
 	// Sums has histograms keep the sum of their values, beside the buckets.
@@ -81,7 +84,11 @@ func lowered(p *check.Program, o Options, shared map[string]bool) (*Result, *mod
 	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "ring", Type: bpf.RingBuf})
 	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "scratch", Type: bpf.Array, KeySize: 4})
 	m.rings = []int{object.RingMap}
-	for len(m.rings) < p.Config.Rings(o.Probe.Machine.PossibleCPUs()) {
+	rings := p.Config.Rings(o.Probe.Machine.PossibleCPUs())
+	if o.Rings > 0 {
+		rings = min(rings, o.Rings)
+	}
+	for len(m.rings) < rings {
 		m.rings = append(m.rings, m.kernelMap(&object.Map{Name: "ring", Type: bpf.RingBuf}))
 	}
 	for _, mp := range p.Maps {

@@ -86,7 +86,7 @@ func (a *Ahead) portable(o compile.Options, before string) (*compile.Result, *so
 // inPieces is the variant for a verifier that gives up on the one in front, nil if
 // there is none.
 func (a *Ahead) inPieces(o compile.Options, before string) (*aot.Variant, error) {
-	o.Pieces, o.Watch = true, nil
+	o.Pieces, o.Rings, o.Watch = true, 1, nil
 	res, ds, ledger := a.portable(o, before)
 	if res == nil || ds.HasErrors() {
 		return nil, nil

@@ -31,7 +31,7 @@ func Compile(f *source.File, o compile.Options) (*Program, *source.Diagnostics) 
 	}
 	p := &Program{Result: res}
 	if !o.Pieces {
-		o.Pieces, o.Watch = true, nil
+		o.Pieces, o.Rings, o.Watch = true, 1, nil
 		p.inPieces = func() *Program {
 			p, _ := Compile(f, o)
 			return p
