@@ -78,7 +78,8 @@ var settings = []Setting{
 		func(c *Config) *string { return &c.EscapeOutput }),
 	choice("event_rings", []string{"auto", "1", "2", "4", "8"}, "auto",
 		"Number of ring buffers for events, each for a group of processors, which share the memory for events; "+
-			"`auto`: one up to 16 processors, 4 up to 32, 8 above. Events come out in order of time.",
+			"`auto`: one up to 16 processors, 4 up to 32, 8 above. Events come out in order of time. One it is, too, "+
+			"where the verifier gives up on the script otherwise.",
 		func(c *Config) *string { return &c.EventRings }),
 	boolean("lazy_symbolication", true, "Whether user symbols are resolved only when they are shown.",
 		func(c *Config) *bool { return &c.LazySymbolication }),
