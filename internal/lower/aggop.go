@@ -140,9 +140,12 @@ func (f *fn) updatePart(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr,
 // cpuBits are those of the number of a cell that tell CPUs apart.
 const cpuBits = 12
 
-// cpuCell is the cell of a CPU of an aggregation in the data map.
+// cpuCell is the cell of a CPU of an aggregation in the data map, or the one of all CPUs.
 func (f *fn) cpuCell(s *object.ScriptMap, cpu *ir.Value) *ir.Value {
 	b := f.b
+	if !s.PerCPU {
+		return f.data(s)
+	}
 	slots := f.m.obj.Data.CPUSlots
 	// A mask and not a test: slots is a power of two above the number of CPUs, and the verifier
 	// sees the bound.
@@ -249,7 +252,12 @@ func (f *fn) aggInto(e syntax.Expr, t *types.Agg, p *ir.Value, off int) {
 func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key mapKey, use func(cell *ir.Value)) {
 	b := f.b
 	cpus := f.m.o.Probe.Machine.PossibleCPUs()
-	if s.Map >= 0 && !s.PerCPU {
+	switch {
+	case s.PerCPU:
+	case s.Map < 0:
+		use(b.Add(f.data(s), 8))
+		return
+	default:
 		p := f.lookup(s, key)
 		f.When(b.Ne(p, 0), func() { use(p) })
 		return

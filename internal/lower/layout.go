@@ -36,8 +36,7 @@ func (m *module) layoutMap(mp *check.Map) {
 	if mp.Key == nil {
 		switch {
 		case isAgg && s.PerCPU:
-			s.Stride = types.RoundUp(8+s.Cell, 64)
-			m.placeCells(s, s.Stride*m.obj.Data.CPUSlots)
+			m.placeAgg(s)
 			return
 		case isAgg, types.IsScalar(mp.Value):
 			m.placeCells(s, 16)
@@ -148,6 +147,30 @@ func (m *module) layoutShort(mp *check.Map, s *object.ScriptMap, k *object.Map) 
 	s.Short = m.kernelMap(&short)
 }
 
+// placeAgg places the cells of an aggregation without keys in the data map: one for each CPU, or one
+// for all of them where the kernel would not take a map of that size.
+func (m *module) placeAgg(s *object.ScriptMap) {
+	kind, _ := builtin.LookupAgg(s.Agg.Kind)
+	s.Stride = types.RoundUp(8+s.Cell, 64)
+	bytes := s.Stride * m.obj.Data.CPUSlots
+	if kind.Additive && m.data+bytes > halfData && !m.has(machine.LargeValue) {
+		s.PerCPU, bytes = false, s.Stride
+	}
+	m.placeCells(s, bytes)
+}
+
+// checkData tells of a data map that is larger than the kernel takes.
+func (m *module) checkData() {
+	bytes := m.obj.Data.Bytes
+	if bytes <= machine.OldValue || len(m.prog.Maps) == 0 || m.has(machine.LargeValue) {
+		return
+	}
+	m.diags.Errorf("kernel", m.prog.Maps[len(m.prog.Maps)-1].First,
+		"the maps without keys take %d bytes, and this kernel allows %d", bytes, machine.OldValue).
+		Hint("kernels from %s on allow more; one map with a key has room for more than many without",
+			machine.LargeValue.Since)
+}
+
 // placeCells places the cells of a map in the data map.
 func (m *module) placeCells(s *object.ScriptMap, bytes int) {
 	s.Offset = m.place(bytes, 64)
@@ -169,6 +192,9 @@ const (
 	// smallCell is up to how many bytes a cell is worth having once for each
 	// CPU: that of a histogram would take 100 MB on a large machine.
 	smallCell = 64
+	// halfData is how much of the data map aggregations have to themselves on older kernels, so that
+	// there is room for all else.
+	halfData = machine.OldValue / 2
 	// preallocated bounds the memory of elements that are allocated in advance.
 	// Allocating when a key is first seen fails now and then under load, and
 	// with it the count.

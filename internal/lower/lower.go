@@ -126,6 +126,7 @@ func lowered(p *check.Program, o Options, shared map[string]bool) (*Result, *mod
 		m.option(o)
 	}
 	m.obj.Data.Bytes = types.RoundUp(m.data, 64)
+	m.checkData()
 	res.Long = m.long
 	return res, m
 }

@@ -425,7 +425,11 @@ func (f *fn) deleteData(s *object.ScriptMap) *ir.Value {
 	}
 	was := f.Temp("was", 8, 8)
 	b.Store(was, 0, 8, f.unknownZero()) // as for a sum over cells, see start
-	f.count(int64(f.m.obj.Data.CPUSlots), func(i *ir.Value) {
+	cells := f.m.obj.Data.CPUSlots
+	if !s.PerCPU {
+		cells = 1
+	}
+	f.count(int64(cells), func(i *ir.Value) {
 		p := f.cpuCell(s, i)
 		b.Store(was, 0, 8, b.Arith(ir.Or, b.U64(was, 0), b.U64(p, 0)))
 		b.Zero(p, 0, 8+s.Cell)

@@ -95,6 +95,10 @@ func (t *Machine) recordedFeature(f *Feature) error {
 	return err
 }
 
+// OldValue is how many bytes a value of a map has at most on older kernels: what kmalloc gives
+// (array_map_alloc_check in kernel/bpf/arraymap.c).
+const OldValue = 4 << 20
+
 // The features of kernels from 5.10 on that hawk can make use of or do
 // without.
 var (
@@ -104,6 +108,9 @@ var (
 	LargeKey = &Feature{"large_key", "map keys of more than 512 bytes", "5.11", func(*Machine) error {
 		return mapAccepted(bpf.MapSpec{Type: bpf.Hash, KeySize: 1024, ValueSize: 8, MaxEntries: 1,
 			Flags: bpf.NoPrealloc})
+	}}
+	LargeValue = &Feature{"large_value", "map values of more than 4 MB", "6.0", func(*Machine) error {
+		return mapAccepted(bpf.MapSpec{Type: bpf.Array, KeySize: 4, ValueSize: OldValue + 8, MaxEntries: 1})
 	}}
 
 	BPFLoop    = helper("loop", "loops by bpf_loop", "5.17", asm.FnLoop, bpf.RawTracepoint)
@@ -232,7 +239,8 @@ var (
 // Features lists all named features in the order of --info.
 func Features() []*Feature {
 	return []*Feature{
-		RingBuffer, LargeKey, BPFLoop, ForEachMapElem, TaskBTF, TaskPtRegs, KtimeBoot, KtimeTAI, Snprintf, Strncmp,
+		RingBuffer, LargeKey, LargeValue, BPFLoop, ForEachMapElem, TaskBTF, TaskPtRegs, KtimeBoot, KtimeTAI,
+		Snprintf, Strncmp,
 		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, SendSignalThread,
 		SocketCookie, SkbOutput, Override, WriteUser, GetFuncIP,
 		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AncestorCgroup,

@@ -10,9 +10,9 @@ import (
 // Features lists what --no-feature can turn off, sorted.
 func Features() []string {
 	return []string{
-		"get_func_ip", "kprobe_cookie", "kprobe_multi", "kprobe_session", "large_key", "perf_clock",
-		"preempted_tracepoints", "raw_syscalls", "raw_tracepoint", "sleepable_uprobe", "tracepoint_cookie",
-		"unwind", "uprobe_multi",
+		"get_func_ip", "kprobe_cookie", "kprobe_multi", "kprobe_session", "large_key", "large_value",
+		"perf_clock", "preempted_tracepoints", "raw_syscalls", "raw_tracepoint", "sleepable_uprobe",
+		"tracepoint_cookie", "unwind", "uprobe_multi",
 	}
 }
 
