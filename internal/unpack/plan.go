@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -343,129 +342,6 @@ func Parts(v value.Value) []value.Value {
 	}
 	return nil
 }
-
-// A slot is a field of a struct of Go and what is stored in it.
-type slot struct {
-	index []int
-	name  string // of the tag, else of the field
-	must  bool
-	typ   reflect.Type
-}
-
-// slots are the fields of a struct that something can be stored in.
-func slots(t reflect.Type) []slot {
-	var out []slot
-	for _, f := range reflect.VisibleFields(t) {
-		tag, rest, _ := strings.Cut(f.Tag.Get("hawk"), ",")
-		// An embedded struct is left out itself, since its fields come by themselves. Through a
-		// pointer they would panic where it is nil.
-		if !f.IsExported() || f.Anonymous || tag == "-" || len(f.Index) > 1 && !embedded(t, f.Index) {
-			continue
-		}
-		name := f.Name
-		if tag != "" {
-			name = tag
-		}
-		out = append(out, slot{f.Index, name, rest == "required", f.Type})
-	}
-	return out
-}
-
-// embedded reports whether a promoted field can be reached without a pointer.
-func embedded(t reflect.Type, index []int) bool {
-	for _, i := range index[:len(index)-1] {
-		if t = t.Field(i).Type; t.Kind() != reflect.Struct {
-			return false
-		}
-	}
-	return true
-}
-
-// structure plans for a struct of Go: fields by name, of tuples by position, and a value without
-// parts into the first field.
-func (pl *planner) structure(from types.Type, to reflect.Type, field string) step {
-	names, elems, several := members(from)
-	dsts := slots(to)
-	if !several {
-		if len(dsts) == 0 {
-			return pl.fail(field, to, "it has no field that could be set")
-		}
-		for _, d := range dsts {
-			if d.must {
-				return pl.fail(join(field, d.name), to, "the value has no fields")
-			}
-		}
-		first := pl.plan(from, dsts[0].typ, join(field, dsts[0].name))
-		return func(dst reflect.Value, v value.Value) error { return first(dst.FieldByIndex(dsts[0].index), v) }
-	}
-	type move struct {
-		from  int
-		field int   // of the struct; or index leads to it
-		index []int // through embedded structs
-		do    step
-	}
-	var moves []move
-	byName := finderOf(names)
-	for i, d := range dsts {
-		at := i
-		if names != nil {
-			at = byName.find(d.name)
-		}
-		if at < 0 || at >= len(elems) {
-			if d.must {
-				return pl.fail(join(field, d.name), to, "the value has no such field")
-			}
-			continue
-		}
-		moves = append(moves, move{at, d.index[0], d.index, pl.plan(elems[at], d.typ, join(field, d.name))})
-	}
-	// Only the outermost struct counts: an inner one without a match is an ordinary optional
-	// part.
-	pl.nothing = pl.nothing || field == "" && names != nil && len(moves) == 0 && len(dsts) > 0
-	return func(dst reflect.Value, v value.Value) error {
-		values := Parts(v)
-		for i := range moves {
-			m := &moves[i]
-			// A record of an older program can be shorter than its type says.
-			if m.from >= len(values) {
-				continue
-			}
-			// One index is the usual case, and FieldByIndex is several times slower.
-			field := dst.Field(m.field)
-			if len(m.index) > 1 {
-				field = dst.FieldByIndex(m.index)
-			}
-			if err := m.do(field, values[m.from]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
-// A finder finds names, if need be without case; of several the first.
-type finder struct{ exact, folded map[string]int }
-
-func finderOf(names []string) finder {
-	f := finder{make(map[string]int, len(names)), make(map[string]int, len(names))}
-	for i := len(names) - 1; i >= 0; i-- {
-		f.exact[names[i]], f.folded[fold(names[i])] = i, i
-	}
-	return f
-}
-
-func (f finder) find(name string) int {
-	if i, ok := f.exact[name]; ok {
-		return i
-	}
-	if i, ok := f.folded[fold(name)]; ok {
-		return i
-	}
-	return -1
-}
-
-// fold makes names equal that differ in case alone. Some letters share one capital, others one small letter.
-func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 // join is the path of a field in messages.
 func join(outer, name string) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,6 +153,71 @@ func TestRequired(t *testing.T) {
 	}
 	want(t, must{1}, record([]string{"a"}, types.Int64),
 		value.Record{Names: []string{"a"}, Values: []value.Value{value.Int(1)}})
+}
+
+// Base, Name and lower are embedded in what TestEmbedded fills.
+type (
+	Base  struct{ ID int64 }
+	Name  string
+	lower struct{ ID int64 }
+)
+
+// TestEmbedded: fields of embedded structs are those of the struct around them, also behind a pointer. What has a
+// tag, or is no struct, is a field itself.
+func TestEmbedded(t *testing.T) {
+	type whole struct {
+		Base `hawk:"base"`
+		B    int
+	}
+	type hidden struct {
+		Base `hawk:"-"`
+		B    int
+	}
+	type pointing struct {
+		*Base
+		B int
+	}
+	type sealed struct {
+		*lower
+		B int
+	}
+	type tagged struct {
+		lower `hawk:"base"`
+		B     int
+	}
+	type named struct {
+		Name
+		B int
+	}
+	flat := record([]string{"id", "b"}, types.Int64, types.Int64)
+	one := value.Record{Names: []string{"id", "b"}, Values: []value.Value{value.Int(7), value.Int(2)}}
+	want(t, pointing{&Base{7}, 2}, flat, one)
+	want(t, hidden{B: 2}, flat, one)
+	want(t, whole{B: 2}, flat, one)
+	if got, err := into[sealed](flat, one); got != (sealed{B: 2}) || err != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	nested := record([]string{"base", "b"}, record([]string{"id"}, types.Int64), types.Int64)
+	deep := value.Record{Names: []string{"base", "b"}, Values: []value.Value{
+		value.Record{Names: []string{"id"}, Values: []value.Value{value.Int(7)}}, value.Int(2)}}
+	want(t, whole{Base{7}, 2}, nested, deep)
+	want(t, hidden{B: 2}, nested, deep)
+	if got, err := into[tagged](nested, deep); got != (tagged{lower{7}, 2}) || err != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	want(t, named{"x", 2}, record([]string{"name", "b"}, &types.String{Cap: 4}, types.Int64), value.Record{
+		Names: []string{"name", "b"}, Values: []value.Value{value.Str("x"), value.Int(2)}})
+}
+
+// TestMisspeltTag: a word that no tag has is an error, since "required" was meant.
+func TestMisspeltTag(t *testing.T) {
+	type must struct {
+		A int `hawk:"a,requird"`
+	}
+	_, err := New(&testRules).For(record([]string{"a"}, types.Int64), reflect.TypeFor[must]())
+	if e := (*Error)(nil); !errors.As(err, &e) || e.Field != "a" || !strings.Contains(e.Why, `"requird"`) {
+		t.Errorf("%v", err)
+	}
 }
 
 // The record of a server that logs transfers.
