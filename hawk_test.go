@@ -181,3 +181,40 @@ func TestProbes(t *testing.T) {
 		t.Errorf("%q", names)
 	}
 }
+
+// ticket is a context of a type that cannot be compared, as those of callers may be.
+type ticket struct {
+	context.Context
+	notes map[string]string
+}
+
+// TestProbesCancelled: a listing ends with its context, and one that has ended lists nothing.
+func TestProbesCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for p, err := range hawk.Host().Probes(ticket{Context: ctx}, "software:*", nil) {
+		if p.Name != "" || !errors.Is(err, context.Canceled) {
+			t.Errorf("%+v, %v", p, err)
+		}
+	}
+	var got []error
+	for _, err := range hawk.Host().Probes(ticket{Context: &lapsing{Context: t.Context(), asks: 2}}, "software:*", nil) {
+		got = append(got, err)
+	}
+	if len(got) != 3 || got[0] != nil || got[1] != nil || !errors.Is(got[2], context.Canceled) {
+		t.Errorf("%v", got)
+	}
+}
+
+// A lapsing context is cancelled when it has been asked a few times.
+type lapsing struct {
+	context.Context
+	asks int
+}
+
+func (l *lapsing) Err() error {
+	if l.asks--; l.asks < 0 {
+		return context.Canceled
+	}
+	return nil
+}

@@ -117,18 +117,24 @@ type listItem struct {
 	err   error
 }
 
+// stopListing is the panic that ends a listing.
+type stopListing struct{}
+
 // list collects what a pattern matches. Listing cannot be stopped but by a panic, which is caught
 // here.
 func (m *Machine) list(ctx context.Context, pattern string, o *ListOptions) (out []listItem) {
 	m.m.Resolve.Lock()
 	defer m.m.Resolve.Unlock()
+	if err := ctx.Err(); err != nil {
+		return []listItem{{err: err}}
+	}
 	add := func(p Probe, err error) {
 		if out = append(out, listItem{p, err}); ctx.Err() != nil {
-			panic(ctx) // listing has no other way out
+			panic(stopListing{}) // listing has no other way out
 		}
 	}
 	defer func() {
-		if r := recover(); r == ctx && r != nil {
+		if r := recover(); r == any(stopListing{}) {
 			out = append(out, listItem{err: ctx.Err()})
 		} else if r != nil {
 			panic(r)
