@@ -37,7 +37,7 @@ type RunOptions struct {
 	Output     Output           // takes events in place of, or beside, Events; nil: none
 	Buffer     int              // events held for a slow reader; 0: 65,536
 	Overflow   Overflow         // when that is full
-	Budget     float64          // share of one CPU for the programs, else ErrBudget; 0: any
+	Budget     float64          // share of one CPU for the programs, for three seconds in a row, else ErrBudget; 0: any
 	Child      bool             // allow system() and Command at all
 	Clock      func() time.Time // of Event.Time; nil: time.Now
 	MapsOnExit bool             // maps come as events at the end, as the command prints them
