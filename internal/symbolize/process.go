@@ -100,10 +100,16 @@ func (p *process) insert(m mapping) {
 		right.start = m.end
 		parts = append(parts, right)
 	}
-	if len(p.maps)+len(parts)-(j-i) > maxMappings {
+	old, more := p.maps, len(parts)-(j-i)
+	if len(old)+more > maxMappings {
 		return
 	}
-	p.maps = slices.Replace(p.maps, i, j, parts...)
+	// By hand, since slices.Replace is compiled anew for each type, four kilobytes.
+	p.maps = append(old, parts[:max(0, more)]...)
+	copy(p.maps[i+len(parts):], old[j:])
+	copy(p.maps[i:], parts)
+	p.maps = p.maps[:len(old)+more]
+	clear(old[min(len(old), len(p.maps)):])
 }
 
 // mapping finds the one that contains an address, nil if there is none.

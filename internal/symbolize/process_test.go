@@ -2,6 +2,7 @@ package symbolize
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,6 +100,31 @@ func TestBeforeExec(t *testing.T) {
 	for addr, want := range map[uint64]string{0x1800: "[a]", 0x8800: "[b]", 0x4000: ""} {
 		if f, _ := u.Lookup(0x7f000001, addr); f.Module != want {
 			t.Errorf("%x is in %q, want %q", addr, f.Module, want)
+		}
+	}
+}
+
+// Mappings over, inside, beside and across of others: each address is that of the last one put there.
+func TestInsertMappings(t *testing.T) {
+	const size = 40
+	random := rand.New(rand.NewPCG(1, 2))
+	p := &process{}
+	var want [size]uint64 // the offset in the file for each address, 0 if it is not mapped
+	for n := range uint64(2000) {
+		m := mapping{start: random.Uint64N(size), offset: 1000 * (n + 1)}
+		m.end = m.start + 1 + random.Uint64N(size-m.start)
+		p.insert(m)
+		for at := m.start; at < m.end; at++ {
+			want[at] = m.offset + at - m.start
+		}
+		for at := range uint64(size) {
+			got := uint64(0)
+			if m := p.mapping(at); m != nil {
+				got = m.offset + at - m.start
+			}
+			if got != want[at] {
+				t.Fatalf("after %d mappings address %d is byte %d of the file, want %d", n+1, at, got, want[at])
+			}
 		}
 	}
 }
