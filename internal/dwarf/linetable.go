@@ -42,19 +42,17 @@ const (
 // lineTable reads the table of a unit whose first entry is root; nil if it has
 // none.
 func (f *File) lineTable(root entry) *lineTable {
-	at, ok := root.Val(dwarf.AttrStmtList).(int64)
-	if !ok || at < 0 || at >= int64(f.line.Len()) {
+	at, ok := f.lineAt(root)
+	if !ok {
 		return nil
 	}
 	// Type units share the table of the unit they were taken from.
 	if t, ok := f.lines[uint64(at)]; ok {
 		return t
 	}
-	p := lineProgram{f: f, c: f.line.Cursor(int(at), f.line.Len(), f.big), t: &lineTable{}}
-	// Paths of the table are relative to where the compiler ran.
-	dir, _ := root.Val(dwarf.AttrCompDir).(string)
+	p, ok := f.lineHeader(root, at)
 	// Rows that were read before something malformed are kept: a line that is known helps.
-	if p.header(dir, root.name()) {
+	if ok {
 		p.run()
 	}
 	t := p.t
@@ -75,6 +73,21 @@ func (f *File) lineTable(root entry) *lineTable {
 	}
 	f.lines[uint64(at)] = t
 	return t
+}
+
+// lineAt is where the table of a unit begins whose first entry is root.
+func (f *File) lineAt(root entry) (at int64, ok bool) {
+	at, ok = root.Val(dwarf.AttrStmtList).(int64)
+	return at, ok && at >= 0 && at < int64(f.line.Len())
+}
+
+// lineHeader reads the head of the table at an offset, which is of a unit whose first entry is root.
+func (f *File) lineHeader(root entry, at int64) (p lineProgram, ok bool) {
+	p = lineProgram{f: f, c: f.line.Cursor(int(at), f.line.Len(), f.big), t: &lineTable{}}
+	// Paths of the table are relative to where the compiler ran.
+	dir, _ := root.Val(dwarf.AttrCompDir).(string)
+	ok = p.header(dir, root.name())
+	return p, ok
 }
 
 // row is the one that an instruction belongs to; ok is false if none does.
