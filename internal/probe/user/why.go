@@ -103,7 +103,7 @@ func whyNoSymbol(p *probe.Point, o *probe.Options) string {
 	advice, stripped, named := "", "", false
 	eachFile(p, o, func(path string, file *exe.File) error {
 		withDebugFile(file, o, func(f *exe.File) bool {
-			if p.Provider == "" && !wild {
+			if !wild {
 				advice = scoped(p, f)
 			}
 			named = named || namesFunctions(f)
@@ -138,9 +138,11 @@ func namesFunctions(f *exe.File) bool {
 func scoped(p *probe.Point, f *exe.File) string {
 	const most = 3
 	var found []string
+	word := mangledWord(probe.Part{Text: p.Func, Literal: true})
+	generic, _, _ := strings.Cut(p.Func, "[")
 	f.Functions(func(name []byte) bool {
 		s := string(name)
-		if !strings.Contains(s, p.Func) || s == p.Func {
+		if s == p.Func || !strings.Contains(s, generic) && !(exe.IsMangled(s) && strings.Contains(s, word)) {
 			return false
 		}
 		if plain := unscoped(p.Func, s); plain != "" && !slices.Contains(found, plain) {
@@ -168,20 +170,14 @@ func scoped(p *probe.Point, f *exe.File) string {
 // called name, "" if it is not.
 func unscoped(name, symbol string) string {
 	if exe.IsMangled(symbol) {
-		plain := exe.DemangleName(symbol)
-		if plain != name && !strings.HasSuffix(plain, "::"+name) {
-			return ""
-		}
-		language := "cpp:"
-		if strings.HasPrefix(symbol, "_R") || strings.Contains(symbol, "17h") {
-			language = "rust:"
-		}
-		if strings.Contains(plain, ":") {
-			plain = `"` + plain + `"`
-		}
-		return language + plain
+		return unscopedSource(name, symbol)
 	}
+	// An instance of a function with type parameters: main.first[go.shape.int].
+	base, _, instance := strings.Cut(symbol, "[")
+	generic, _, _ := strings.Cut(name, "[")
 	switch {
+	case instance && (base == generic || strings.HasSuffix(base, "."+generic)):
+		return `"` + symbol + `"`
 	case strings.HasPrefix(symbol, name+"."): // work.isra.0; .part and .cold are pieces of it
 		if rest := symbol[len(name):]; strings.HasPrefix(rest, ".part") || strings.HasPrefix(rest, ".cold") {
 			return ""
@@ -194,6 +190,26 @@ func unscoped(name, symbol string) string {
 		return symbol
 	}
 	return ""
+}
+
+// unscopedSource is unscoped for names of C++ and Rust, with parameters or without. What stands
+// behind the parameters, as const does, may have been left out.
+func unscopedSource(name, symbol string) string {
+	plain := exe.DemangleName(symbol)
+	if plain != name && !strings.HasSuffix(plain, "::"+name) {
+		plain = exe.Demangle(symbol)
+		if !strings.Contains(name, "(") || !strings.HasPrefix(plain, name) && !strings.HasSuffix(plain, "::"+name) {
+			return ""
+		}
+	}
+	language := "cpp:"
+	if strings.HasPrefix(symbol, "_R") || strings.Contains(symbol, "17h") {
+		language = "rust:"
+	}
+	if strings.ContainsAny(plain, ":(<, ") {
+		plain = `"` + plain + `"`
+	}
+	return language + plain
 }
 
 // whyInlined tells a function whose code stands only where it is called.

@@ -16,6 +16,14 @@ func TestUnscoped(t *testing.T) {
 		{"buy", "_ZN4shop4buysEi", ""},
 		{"buy", "_ZN4shop3buy17h0123456789abcdefE", `rust:"shop::buy"`},
 		{"other", "_ZN4shop3buyEi", ""},
+		{"shop::buy", "_ZN4shop3buyEi", `cpp:"shop::buy"`},
+		{"shop::buy(int)", "_ZN4shop3buyEi", `cpp:"shop::buy(int)"`},
+		{"buy(int)", "_ZN4shop3buyEi", `cpp:"shop::buy(int)"`},
+		{"shop::buy(long)", "_ZN4shop3buyEi", ""},
+		{"Cart::add(long)", "_ZNK4Cart3addEl", `cpp:"Cart::add(long) const"`},
+		{"main.first", "main.first[go.shape.int]", `"main.first[go.shape.int]"`},
+		{"first[int]", "main.first[go.shape.int]", `"main.first[go.shape.int]"`},
+		{"main.first", "main.firstly[go.shape.int]", ""},
 	} {
 		if got := unscoped(c.name, c.symbol); got != c.want {
 			t.Errorf("unscoped(%q, %q) = %q, want %q", c.name, c.symbol, got, c.want)
