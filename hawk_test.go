@@ -198,7 +198,8 @@ func TestProbesCancelled(t *testing.T) {
 		}
 	}
 	var got []error
-	for _, err := range hawk.Host().Probes(ticket{Context: &lapsing{Context: t.Context(), asks: 2}}, "software:*", nil) {
+	lapses := ticket{Context: &lapsing{Context: t.Context(), asks: 2}}
+	for _, err := range hawk.Host().Probes(lapses, "software:*", nil) {
 		got = append(got, err)
 	}
 	if len(got) != 3 || got[0] != nil || got[1] != nil || !errors.Is(got[2], context.Canceled) {

@@ -37,7 +37,7 @@ func (pl *planner) slots(t reflect.Type) []slot {
 		if f.Anonymous {
 			whole = f.Index
 		}
-		// Of a struct whose type has no capital letter the fields can be set, not the whole.
+		// A struct whose type has no capital letter cannot be set, but its fields can.
 		isOwn := isOpen && f.Type.Kind() == reflect.Struct
 		if !f.IsExported() && !isOwn || tag == "-" || !settable(t, f.Index) {
 			continue
