@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"hash/maphash"
-	"slices"
 
 	"github.com/hawktrace/hawk/internal/order"
 )
@@ -26,6 +25,8 @@ type Ledger struct {
 	numbers Index // in entries
 	seed    maphash.Seed
 	store   store
+	key     int    // bytes of a key, which all have in common
+	cell    int    // and of a cell
 	round   uint32 // of reading the whole map
 	bytes   int
 	// others are the rows that had to go to stay within the limit, in one cell.
@@ -37,11 +38,13 @@ type Ledger struct {
 // An entry is what a ledger keeps of an element.
 type entry struct {
 	key  piece
-	kept piece  // empty: nothing
-	last piece  // as the map was read last; empty: it was not there
-	seen uint32 // the round in which that was
-	low  bool   // some went unseen
+	kept piece  // 0: nothing
+	last piece  // as the map was read last; 0: it was not there
+	seen uint32 // twice the round in which that was, and one more if some went unseen
 }
+
+// low reports whether some went unseen.
+func (e *entry) low() bool { return e.seen&1 != 0 }
 
 // ledgerBytes bounds the keys and cells of a ledger.
 const ledgerBytes = 64 << 20
@@ -64,27 +67,26 @@ func (l *Ledger) Took(key, cell []byte) {
 
 // Begin begins a read of the whole map, of which Seen is told each element. End ends it
 // if nothing went wrong.
-func (l *Ledger) Begin() { l.round++ }
+func (l *Ledger) Begin() { l.round += 2 }
 
 // Seen notes what the map holds of a key.
 func (l *Ledger) Seen(key, cell []byte) {
 	e := l.after(key, cell)
-	if int(e.last.size) != len(cell) {
-		l.forget(e)
-		e.last = l.store.take(len(cell))
-		l.bytes += len(cell)
+	if e.last == 0 {
+		e.last = l.store.take(l.cell)
+		l.bytes += l.cell
 	}
-	copy(l.store.at(e.last), cell)
-	e.seen = l.round
+	copy(l.at(e.last), cell)
+	e.seen = l.round | e.seen&1
 }
 
 // End ends a read: keys that were not seen are gone, though nobody took them.
 func (l *Ledger) End() {
 	for i := range l.entries {
-		if e := &l.entries[i]; e.last.size > 0 && e.seen != l.round {
-			l.keep(e, l.store.at(e.last))
+		if e := &l.entries[i]; e.last != 0 && e.seen&^1 != l.round {
+			l.keep(e, l.at(e.last))
 			l.forget(e)
-			e.low = true
+			e.seen |= 1
 		}
 	}
 	l.trim()
@@ -94,39 +96,31 @@ func (l *Ledger) End() {
 func (l *Ledger) Len() int { return len(l.entries) }
 
 // Totals calls f for every key with its total and what the map holds of it, which is empty
-// if it is gone, in the order of the keys' bytes. The key and the cells are valid during the call, and
+// if it is gone, in the order in which the keys came. The key and the cells are valid during the call, and
 // the cells one if they are the same. low says that the total is a lower bound.
 func (l *Ledger) Totals(f func(key, cell, now []byte, low bool)) {
-	// Most keys differ in what comes first, which stands beside their numbers.
-	sorted := make([]order.Pair, len(l.entries))
-	for i := range l.entries {
-		var first [8]byte
-		copy(first[:], l.store.at(l.entries[i].key))
-		sorted[i] = order.Pair{Key: uint64(i), Value: binary.BigEndian.Uint64(first[:])}
-	}
-	slices.SortFunc(sorted, func(a, b order.Pair) int {
-		if a.Value != b.Value {
-			return cmp.Compare(a.Value, b.Value)
-		}
-		return bytes.Compare(l.store.at(l.entries[a.Key].key), l.store.at(l.entries[b.Key].key))
-	})
 	var sum []byte
-	for _, at := range sorted {
-		e := &l.entries[at.Key]
-		key, last := l.store.at(e.key), l.store.at(e.last)
+	for i := range l.entries {
+		e := &l.entries[i]
+		key, last := l.store.at(e.key, l.key), l.at(e.last)
 		switch {
-		case e.kept.size == 0 && len(last) == 0:
+		case e.kept == 0 && e.last == 0:
 			continue
-		case e.kept.size == 0:
-			f(key, last, last, e.low)
+		case e.kept == 0:
+			f(key, last, last, e.low())
 			continue
+		case len(last) == 0:
+			sum = append(sum[:0], l.at(e.kept)...)
 		default:
-			sum = append(sum[:0], l.store.at(e.kept)...)
+			sum = append(sum[:0], l.at(e.kept)...)
 			l.fold(sum, last)
 		}
-		f(key, sum, last, e.low)
+		f(key, sum, last, e.low())
 	}
 }
+
+// at is a cell, which is empty if there is none.
+func (l *Ledger) at(p piece) []byte { return l.store.at(p, l.cell) }
 
 // Others is the total of the rows that had to go, and how many there were.
 func (l *Ledger) Others() (cell []byte, rows int, low bool) { return l.others, l.folded, l.partial }
@@ -134,17 +128,18 @@ func (l *Ledger) Others() (cell []byte, rows int, low bool) { return l.others, l
 // after is the row of a key of which cell is known now. If it shrank, a program has
 // deleted it and made it anew: what it held counts, at least. The row is valid until the next one is made.
 func (l *Ledger) after(key, cell []byte) *entry {
+	l.key, l.cell = len(key), len(cell)
 	at, known := l.number(key)
 	if !known {
-		e := entry{key: l.store.take(len(key))}
-		copy(l.store.at(e.key), key)
+		e := entry{key: l.store.take(l.key)}
+		copy(l.store.at(e.key, l.key), key)
 		l.entries = append(l.entries, e)
-		l.bytes += len(key)
+		l.bytes += l.key
 	}
 	e := &l.entries[at]
-	if last := l.store.at(e.last); len(last) > 0 && l.shrank(last, cell) {
+	if last := l.at(e.last); len(last) > 0 && l.shrank(last, cell) {
 		l.keep(e, last)
-		e.low = true
+		e.seen |= 1
 	}
 	return e
 }
@@ -152,23 +147,25 @@ func (l *Ledger) after(key, cell []byte) *entry {
 // number is that of a key, the next one if it has none.
 func (l *Ledger) number(key []byte) (n int, known bool) {
 	return l.numbers.Number(maphash.Bytes(l.seed, key), func(n int) bool {
-		return bytes.Equal(l.store.at(l.entries[n].key), key)
+		return bytes.Equal(l.store.at(l.entries[n].key, l.key), key)
 	})
 }
 
 func (l *Ledger) keep(e *entry, cell []byte) {
-	if e.kept.size == 0 {
-		e.kept = l.store.take(len(cell))
-		clear(l.store.at(e.kept))
-		l.bytes += len(cell)
+	if e.kept == 0 {
+		e.kept = l.store.take(l.cell)
+		clear(l.at(e.kept))
+		l.bytes += l.cell
 	}
-	l.fold(l.store.at(e.kept), cell)
+	l.fold(l.at(e.kept), cell)
 }
 
 func (l *Ledger) forget(e *entry) {
-	l.bytes -= int(e.last.size)
-	l.store.give(e.last)
-	e.last = piece{}
+	if e.last != 0 {
+		l.bytes -= l.cell
+		l.store.give(e.last, l.cell)
+		e.last = 0
+	}
 }
 
 // trim folds the smallest totals into one row until the limit holds. Rows that
@@ -179,14 +176,14 @@ func (l *Ledger) trim() {
 	}
 	var gone []int
 	for i := range l.entries {
-		if e := &l.entries[i]; e.last.size == 0 && e.kept.size > 0 {
+		if e := &l.entries[i]; e.last == 0 && e.kept != 0 {
 			gone = append(gone, i)
 		}
 	}
 	order.By(gone, func(a, b int) int {
 		x, y := &l.entries[a], &l.entries[b]
-		return cmp.Or(cmp.Compare(weigh(l.store.at(x.kept)), weigh(l.store.at(y.kept))),
-			bytes.Compare(l.store.at(x.key), l.store.at(y.key)))
+		return cmp.Or(cmp.Compare(weigh(l.at(x.kept)), weigh(l.at(y.kept))),
+			bytes.Compare(l.store.at(x.key, l.key), l.store.at(y.key, l.key)))
 	})
 	for _, i := range gone {
 		if l.bytes <= l.limit {
@@ -194,23 +191,23 @@ func (l *Ledger) trim() {
 		}
 		e := &l.entries[i]
 		if l.others == nil {
-			l.others = make([]byte, e.kept.size)
+			l.others = make([]byte, l.cell)
 		}
-		l.fold(l.others, l.store.at(e.kept))
-		l.partial = l.partial || e.low
+		l.fold(l.others, l.at(e.kept))
+		l.partial = l.partial || e.low()
 		l.folded++
-		l.bytes -= int(e.key.size + e.kept.size)
-		l.store.give(e.key)
-		l.store.give(e.kept)
+		l.bytes -= l.key + l.cell
+		l.store.give(e.key, l.key)
+		l.store.give(e.kept, l.cell)
 		*e = entry{}
 	}
 	// Entries that are kept have a cell.
 	all := l.entries
 	l.entries, l.numbers = all[:0], Index{}
 	for i := range all {
-		if e := &all[i]; e.last.size+e.kept.size > 0 {
+		if e := &all[i]; e.last != 0 || e.kept != 0 {
 			l.entries = append(l.entries, *e)
-			l.number(l.store.at(e.key))
+			l.number(l.store.at(e.key, l.key))
 		}
 	}
 }

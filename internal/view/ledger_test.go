@@ -131,7 +131,7 @@ func TestLedgerRoom(t *testing.T) {
 		l.Seen(number(i), number(i))
 	}
 	l.End()
-	if n := (bound.Heap() - before) / keys; n > 96 {
+	if n := (bound.Heap() - before) / keys; n > 64 {
 		t.Errorf("a key takes %d bytes", n)
 	}
 	if l.Len() != keys {
