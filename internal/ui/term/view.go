@@ -439,11 +439,15 @@ func (v *View) resume() {
 type Tail struct {
 	mu   sync.Mutex
 	on   bool
-	text []byte
+	text [][]byte // in pieces: one that grows would be copied, and take room twice meanwhile
+	size int
 }
 
 // tailBytes bounds what a Tail keeps.
-const tailBytes = 64 << 20
+const (
+	tailBytes = 64 << 20
+	tailPiece = 64 << 10
+)
 
 // Begin has it keep what comes.
 func (t *Tail) Begin() {
@@ -457,16 +461,28 @@ func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	// The writer is a script's output, which neither waits nor fills memory.
-	if t.on && len(t.text)+len(p) <= tailBytes {
-		t.text = append(t.text, p...)
+	if !t.on || t.size+len(p) > tailBytes {
+		return len(p), nil
 	}
+	t.size += len(p)
+	last := len(t.text) - 1
+	if last < 0 || len(t.text[last])+len(p) > cap(t.text[last]) {
+		t.text, last = append(t.text, make([]byte, 0, max(tailPiece, len(p)))), last+1
+	}
+	t.text[last] = append(t.text[last], p...)
 	return len(p), nil
 }
 
 // WriteTo writes what was kept.
-func (t *Tail) WriteTo(w io.Writer) (int64, error) {
+func (t *Tail) WriteTo(w io.Writer) (all int64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n, err := w.Write(t.text)
-	return int64(n), err
+	for _, piece := range t.text {
+		n, err := w.Write(piece)
+		all += int64(n)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
 }
