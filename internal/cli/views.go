@@ -462,8 +462,7 @@ func (v *saver) done(c *command) error {
 	for _, t := range v.targets {
 		for _, m := range t.maps {
 			s := run.Snapshot(m)
-			low := func(r view.Row) bool { return r.AtLeast }
-			if s != nil && !t.format.Bounds && slices.ContainsFunc(s.Rows, low) {
+			if s != nil && !t.format.Bounds && view.AtLeast(s) {
 				c.warn(fmt.Sprintf("%s: totals of %s are lower bounds, as programs delete elements of it", t.name(),
 					m.Name))
 			}
@@ -483,7 +482,7 @@ func (v *saver) done(c *command) error {
 			continue
 		}
 		for _, m := range t.maps {
-			if s := run.Snapshot(m); s == nil || len(s.Rows) == 0 {
+			if s := run.Snapshot(m); s == nil || s.Rows.Len() == 0 {
 				c.warn(fmt.Sprintf("%s is empty: there was nothing in %s", t.name(), m.Name))
 			}
 		}

@@ -24,7 +24,8 @@ func TestLowerBounds(t *testing.T) {
 			v.targets = []*target{{format: f, maps: []*view.Map{m}, file: filepath.Join(t.TempDir(), "out")}}
 			for _, item := range []view.Item{
 				view.Begin{Script: v.script},
-				view.Snapshot{Map: m, Seq: 1, Rows: []view.Row{{Value: value.Uint(3), AtLeast: low}}, Totals: true},
+				view.Snapshot{Map: m, Seq: 1, Rows: view.RowsOf([]view.Row{{Value: value.Uint(3), AtLeast: low}}),
+					Totals: true},
 				view.End{Cause: "exit"},
 			} {
 				if err := v.Take(item); err != nil {

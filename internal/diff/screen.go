@@ -83,7 +83,7 @@ func (s *Screen) add(name string, keys []view.Element, unit view.Unit, rows []ch
 	if len(of) > 0 {
 		m.Key = types.NewTuple(of...)
 	}
-	snap := view.Snapshot{Map: m, Seq: 1, Complete: true}
+	var list []view.Row
 	// Columns are whole numbers, as those of maps in a run.
 	whole := func(n float64) value.Value { return value.Int(view.Whole(n)) }
 	for _, r := range rows {
@@ -91,8 +91,9 @@ func (s *Screen) add(name string, keys []view.Element, unit view.Unit, rows []ch
 		if len(of) > 0 {
 			row.Key = value.Tuple(r.key)
 		}
-		snap.Rows = append(snap.Rows, row)
+		list = append(list, row)
 	}
+	snap := view.Snapshot{Map: m, Seq: 1, Rows: view.RowsOf(list), Complete: true}
 	s.Script.Maps = append(s.Script.Maps, m)
 	s.items = append(s.items, snap)
 }

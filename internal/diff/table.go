@@ -76,7 +76,8 @@ func newTable(old, new *view.Run, was, is *view.Map, normalize bool) (*Table, er
 			return
 		}
 		var sum view.Sum
-		for _, row := range snap.Rows {
+		for i := range snap.Rows.Len() {
+			row := snap.Rows.At(i)
 			key := t.keyOf(m, row)
 			name := strings.Join(key, "\n")
 			i, known := at[name]

@@ -112,8 +112,8 @@ func (w *tableWriter) table(r *view.Run, m *view.Map, o Options) {
 		return
 	}
 	// Rows in order make files of two runs comparable line by line.
-	for _, i := range view.Arrange(snap.Rows, byKey) {
-		w.rowOf(m, snap.Rows[i], o)
+	for _, i := range snap.Rows.Arrange(view.ByKey, nil) {
+		w.rowOf(m, snap.Rows.At(int(i)), o)
 	}
 }
 
@@ -124,8 +124,9 @@ func ratesSince(before []view.Snapshot, now *view.Snapshot) func(*view.Row) stri
 	for i := range before {
 		if old := &before[i]; now != nil && old.Map == now.Map {
 			seconds = (now.End - old.End).Seconds()
-			for k := range old.Rows {
-				was[trackName(old.Map, &old.Rows[k])] = old.Rows[k].Value
+			for i := range old.Rows.Len() {
+				row := old.Rows.At(i)
+				was[trackName(old.Map, &row)] = row.Value
 			}
 		}
 	}
@@ -170,14 +171,6 @@ func (w *tableWriter) rowOf(m *view.Map, row view.Row, o Options) {
 }
 
 // byKey orders rows by their keys.
-func byKey(a, b *view.Row) int {
-	// The row of others has no key to be compared by; it comes last.
-	if a.Key == nil || b.Key == nil || a.Others != b.Others {
-		return int(a.Others - b.Others)
-	}
-	return value.Compare(a.Key, b.Key)
-}
-
 // keyColumns are the names of the parts of a key.
 func keyColumns(m *view.Map) (out []string) {
 	stacks := 0

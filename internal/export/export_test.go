@@ -111,7 +111,7 @@ func run(list names) *view.Run {
 			Text: []byte(name + "\n"), Args: []value.Value{value.Str(name), value.Int(-5)}})
 	}
 	for _, m := range maps {
-		r.Maps = append(r.Maps, view.Snapshot{Map: m, Seq: 1, Rows: rows[m], Totals: true, Complete: true,
+		r.Maps = append(r.Maps, view.Snapshot{Map: m, Seq: 1, Rows: view.RowsOf(rows[m]), Totals: true, Complete: true,
 			End: r.End.Boot})
 	}
 	r.Past = r.Maps
@@ -707,9 +707,10 @@ func TestPast(t *testing.T) {
 	lat := r.Script.Map("@lat")
 	r.Past = nil
 	for i := range uint64(4) {
-		r.Past = append(r.Past, view.Snapshot{Map: lat, End: r.Boot + time.Duration(i+1)*time.Second, Rows: []view.Row{{
-			Key:   value.Str("main"),
-			Value: value.Hist{Buckets: []value.Bucket{{Max: 0, Count: 4 * (i + 1)}, {Min: 1, Max: 1, Count: 1}}}}}})
+		row := view.Row{Key: value.Str("main"),
+			Value: value.Hist{Buckets: []value.Bucket{{Max: 0, Count: 4 * (i + 1)}, {Min: 1, Max: 1, Count: 1}}}}
+		r.Past = append(r.Past, view.Snapshot{Map: lat, End: r.Boot + time.Duration(i+1)*time.Second,
+			Rows: view.RowsOf([]view.Row{row})})
 	}
 	page := string(written(t, Find("html"), r, nil))
 	if n := strings.Count(page, `height="50.00" fill-opacity="1.00"`); n != 4 {
@@ -756,8 +757,8 @@ func TestCurves(t *testing.T) {
 		end := r.Boot + time.Duration(i+1)*time.Second
 		r.Past = append(r.Past,
 			view.Snapshot{Map: counter, End: end, Rest: int64(100 * (i + 1)),
-				Rows: []view.Row{{Key: value.Str("a"), Value: value.Uint(5)}}},
-			view.Snapshot{Map: gauge, End: end, Rows: []view.Row{{Value: value.Int(3 - 2*i)}}})
+				Rows: view.RowsOf([]view.Row{{Key: value.Str("a"), Value: value.Uint(5)}})},
+			view.Snapshot{Map: gauge, End: end, Rows: view.RowsOf([]view.Row{{Value: value.Int(3 - 2*i)}})})
 	}
 	r.Maps = r.Past[len(r.Past)-2:]
 	page := string(written(t, Find("html"), r, nil))
@@ -875,7 +876,7 @@ func TestCut(t *testing.T) {
 	}
 	for i := range r.Maps {
 		if r.Maps[i].Map == lat {
-			r.Maps[i].Rows = rows
+			r.Maps[i].Rows = view.RowsOf(rows)
 		}
 	}
 	page := string(written(t, Find("html"), r, nil))
@@ -974,11 +975,11 @@ func TestForPeople(t *testing.T) {
 	total := &view.Map{Name: "@total", Kind: view.Counter, Type: types.Uint64, At: at(1)}
 	r.Script.Maps = []*view.Map{pid, series, total}
 	r.Past, r.Events = nil, nil
+	one := func(v value.Value) view.Rows { return view.RowsOf([]view.Row{{Value: v}}) }
 	r.Maps = []view.Snapshot{
-		{Map: pid, Rows: []view.Row{{Value: value.Tuple{value.Int(12345)}}}},
-		{Map: series, Rows: []view.Row{{
-			Value: value.Series{Interval: 1e9, Points: []value.Point{{Epoch: 60, Value: 1}}}}}},
-		{Map: total, Rows: []view.Row{{Value: value.Uint(12345)}}},
+		{Map: pid, Rows: one(value.Tuple{value.Int(12345)})},
+		{Map: series, Rows: one(value.Series{Interval: 1e9, Points: []value.Point{{Epoch: 60, Value: 1}}})},
+		{Map: total, Rows: one(value.Uint(12345))},
 	}
 	page := string(written(t, Find("html"), r, nil))
 	for _, want := range []string{">12345<", ">12,345<", ">1970-01-01 00:01:00<"} {
@@ -1027,10 +1028,11 @@ func TestLeftOut(t *testing.T) {
 		snap view.Snapshot
 		want string
 	}{
-		{view.Snapshot{Rows: []view.Row{one}}, `"entries":1,"rows"`},
-		{view.Snapshot{Rows: []view.Row{one}, Left: 7}, `"entries":8,"rows"`},
-		{view.Snapshot{Rows: []view.Row{one}, Left: 7, Others: value.Avg{Count: 9}}, `"entries":8,"others":7,"rows"`},
-		{view.Snapshot{Rows: []view.Row{one, others}, Left: 10}, `"entries":11,"others":3,"rows"`},
+		{view.Snapshot{Rows: view.RowsOf([]view.Row{one})}, `"entries":1,"rows"`},
+		{view.Snapshot{Rows: view.RowsOf([]view.Row{one}), Left: 7}, `"entries":8,"rows"`},
+		{view.Snapshot{Rows: view.RowsOf([]view.Row{one}), Left: 7, Others: value.Avg{Count: 9}},
+			`"entries":8,"others":7,"rows"`},
+		{view.Snapshot{Rows: view.RowsOf([]view.Row{one, others}), Left: 10}, `"entries":11,"others":3,"rows"`},
 	} {
 		tt.snap.Map, tt.snap.End = size, r.Boot+time.Second
 		var b bytes.Buffer

@@ -142,7 +142,7 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 		fmt.Fprintf(b, ", %s", m.Unit)
 	}
 	if m.Keyed() {
-		fmt.Fprintf(b, ", %s", view.Counted(len(snap.Rows), "key"))
+		fmt.Fprintf(b, ", %s", view.Counted(snap.Rows.Len(), "key"))
 	}
 	if m.Help != "" {
 		fmt.Fprintf(b, ": %s", xmlText(m.Help))
@@ -153,8 +153,9 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	b.WriteString("</p>\n")
 	htmlPast(b, r, m)
 	most := int64(0)
-	for i := range snap.Rows {
-		most = max(most, m.Weigh(snap.Rows[i].Value))
+	for i := range snap.Rows.Len() {
+		row := snap.Rows.At(i)
+		most = max(most, m.Weigh(row.Value))
 	}
 	lines, shown := htmlLines(m, snap.Rows, o)
 	switch {
@@ -197,7 +198,7 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	}
 	b.WriteString("</table></div>\n")
 	// A row is a key, also where it takes a line for each bucket or point.
-	if left := len(snap.Rows) - shown; left > 0 && m.Weight != view.NoWeight {
+	if left := snap.Rows.Len() - shown; left > 0 && m.Weight != view.NoWeight {
 		fmt.Fprintf(b, "<p>%s more, which weigh less</p>\n", view.Counted(left, "row"))
 	} else if left > 0 {
 		fmt.Fprintf(b, "<p>%s more</p>\n", view.Counted(left, "row"))
@@ -216,7 +217,7 @@ type htmlLine struct {
 
 // htmlLines are the lines of the first rows, one for each bucket or point where values have those, and how many rows
 // they show.
-func htmlLines(m *view.Map, rows []view.Row, o Options) (lines []htmlLine, shown int) {
+func htmlLines(m *view.Map, rows view.Rows, o Options) (lines []htmlLine, shown int) {
 	var weight int64
 	w := &tableWriter{emit: func(cells []Cell) {
 		// A bar of a histogram is of one bucket, whose count stands last.
@@ -226,11 +227,9 @@ func htmlLines(m *view.Map, rows []view.Row, o Options) (lines []htmlLine, shown
 		lines = append(lines, htmlLine{slices.Clone(cells), weight})
 	}}
 	// Rows that weigh the same are in the order of their keys.
-	first := view.Arrange(rows, func(x, y *view.Row) int {
-		return cmp.Or(cmp.Compare(m.Weigh(y.Value), m.Weigh(x.Value)), byKey(x, y))
-	})
-	for ; shown < len(rows) && len(lines) < htmlRows; shown++ {
-		row := rows[first[shown]]
+	first := rows.Arrange(view.ByWeight, m.Weigh)
+	for ; shown < rows.Len() && len(lines) < htmlRows; shown++ {
+		row := rows.At(int(first[shown]))
 		weight = m.Weigh(row.Value)
 		w.rowOf(m, row, o)
 	}
@@ -277,8 +276,8 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 		for i, s := range past {
 			// Rest is of the rows that a look leaves out: the curve is of the whole map.
 			sum := s.Rest
-			for _, row := range s.Rows {
-				sum = view.Plus(sum, m.Count(row.Value))
+			for n := range s.Rows.Len() {
+				sum = view.Plus(sum, m.Count(s.Rows.At(n).Value))
 			}
 			// A map that was cleared counts from 0 again, and has not lost anything.
 			rates[i] = float64(max(sum-last, 0)) / max((s.End-before).Seconds(), leastSpan)
@@ -292,8 +291,8 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 	case m.Kind == view.Gauge && !m.Keyed():
 		numbers := make([]float64, len(past))
 		for i, s := range past {
-			for _, row := range s.Rows {
-				numbers[i] = m.Number(row.Value)
+			if s.Rows.Len() > 0 {
+				numbers[i] = m.Number(s.Rows.At(0).Value)
 			}
 		}
 		fmt.Fprintf(b, htmlOverTime, "value over time")
@@ -381,8 +380,8 @@ func htmlHeat(b *strings.Builder, boot time.Duration, past []*view.Snapshot) {
 				sum[k] += float64(bucket.Count)
 			}
 		}
-		for _, row := range s.Rows {
-			put(row.Value)
+		for n := range s.Rows.Len() {
+			put(s.Rows.At(n).Value)
 		}
 		put(s.Others)
 		columns[i] = slices.Clone(sum)

@@ -113,8 +113,8 @@ func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
 		}
 	}
 	names, columns := rowFields(m, journalTable, journalName)
-	for _, i := range view.Arrange(snap.Rows, byKey) {
-		row := &snap.Rows[i]
+	for _, i := range snap.Rows.Arrange(view.ByKey, nil) {
+		row := snap.Rows.At(int(i))
 		var key []string
 		var fields [][2]string
 		switch {

@@ -2,10 +2,8 @@ package export
 
 import (
 	"bufio"
-	"cmp"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -138,17 +136,18 @@ func (f *jsonlFeed) looks() {
 		}
 		// A map that is not read again is not written again.
 		delete(f.last, m)
-		rows, left := it.Rows, it.Left
+		left := it.Left
 		// Rows that views have put together come last, with how many they are.
 		if it.Others != nil {
 			others := view.Row{Key: value.Null{}, Value: it.Others, Others: int32(it.Left)}
-			rows, left = append(slices.Clone(rows), others), 0
+			it.Rows, left = view.RowsOf(append(it.Rows.List(), others)), 0
 		}
-		for i := range rows {
-			left -= int(rows[i].Others) // which a row stands for
+		for i := range it.Rows.Len() {
+			row := it.Rows.At(i)
+			left -= int(row.Others) // which a row stands for
 		}
 		of := map[bool]string{true: "total", false: "now"}[it.Totals]
-		f.table(m, it.End, rows, max(left, 0), of, it.Refused)
+		f.table(m, it.End, it.Rows, max(left, 0), of, it.Refused)
 		f.w.raw("}\n")
 	}
 }
@@ -288,17 +287,18 @@ func (f *jsonlFeed) event(ev *view.Event) {
 
 // table writes what a map holds: a row is a list of the parts of its key, and its value. left is how many elements
 // there are no rows for.
-func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, left int, of string,
+func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows view.Rows, left int, of string,
 	refused view.Refused) {
 	w := f.w
 	f.open("map")
 	f.time(at)
 	f.name(m)
 	w.raw(`,"of":"` + of + `"`)
-	entries, others := len(rows)+left, 0
+	entries, others := rows.Len()+left, 0
 	// The row of others stands for many elements, of which it is one line.
-	for i := range rows {
-		if n := int(rows[i].Others); n > 0 {
+	for i := range rows.Len() {
+		row := rows.At(i)
+		if n := int(row.Others); n > 0 {
 			others, entries = n, entries+n-1
 		}
 	}
@@ -314,7 +314,7 @@ func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, left i
 	}
 	w.raw(`,"rows":[`)
 	for i, n := range f.heaviest(m, rows) {
-		row := &rows[n]
+		row := rows.At(int(n))
 		if i > 0 {
 			w.raw(",")
 		}
@@ -340,14 +340,12 @@ func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, left i
 }
 
 // heaviest are the numbers of the rows that there is room for, in their order.
-func (f *jsonlFeed) heaviest(m *view.Map, rows []view.Row) []int32 {
-	if f.most == 0 || len(rows) <= f.most {
-		return view.Arrange(rows, byKey)
+func (f *jsonlFeed) heaviest(m *view.Map, rows view.Rows) []int32 {
+	if f.most == 0 || rows.Len() <= f.most {
+		return rows.Arrange(view.ByKey, nil)
 	}
 	// The row of others is cut before any key: entries still counts what it stands for.
-	return view.Arrange(rows, func(a, b *view.Row) int {
-		return cmp.Or(cmp.Compare(a.Others, b.Others), cmp.Compare(m.Weigh(b.Value), m.Weigh(a.Value)), byKey(a, b))
-	})[:f.most]
+	return rows.Arrange(view.ByWeightApart, m.Weigh)[:f.most]
 }
 
 // value writes a value by its type: numbers as numbers, stacks as lists of function,

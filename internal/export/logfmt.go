@@ -88,8 +88,8 @@ func (f *logfmtFeed) table(m *view.Map, snap *view.Snapshot) error {
 		fmt.Fprintf(f.w, "map=%s refused=%d msg=%q\n", m.Name, n, m.Name+" "+snap.Refused.String())
 	}
 	names, columns := rowFields(m, logTable, logName)
-	for _, i := range view.Arrange(snap.Rows, byKey) {
-		row := &snap.Rows[i]
+	for _, i := range snap.Rows.Arrange(view.ByKey, nil) {
+		row := snap.Rows.At(int(i))
 		head := "map=" + m.Name
 		if row.Others > 0 {
 			head += " key=(other)"

@@ -26,7 +26,7 @@ func TestRates(t *testing.T) {
 		Keys: []view.Element{{Name: "comm"}}}
 	depth := &view.Map{Name: "@depth_us", Type: types.Int64, Kind: view.Gauge, Unit: view.Microseconds}
 	at := func(m *view.Map, end time.Duration, rows ...view.Row) view.Snapshot {
-		return view.Snapshot{Map: m, End: end, Rows: rows}
+		return view.Snapshot{Map: m, End: end, Rows: view.RowsOf(rows)}
 	}
 	row := func(key string, n uint64) view.Row { return view.Row{Key: value.Text(key), Value: value.Uint(n)} }
 	before := []view.Snapshot{
@@ -64,7 +64,7 @@ func TestColumnsApart(t *testing.T) {
 		Keys:    []view.Element{{Name: "comm"}},
 		Columns: []view.Element{{Name: "ret"}, {Name: "comm"}}}
 	row := view.Row{Key: value.Text("a"), Value: value.Tuple{value.Int(1), value.Int(2)}}
-	r := &view.Run{Maps: []view.Snapshot{{Map: m, Rows: []view.Row{row}}}}
+	r := &view.Run{Maps: []view.Snapshot{{Map: m, Rows: view.RowsOf([]view.Row{row})}}}
 	if got, want := tableOf(t, r, m, Options{}), "comm,ret,comm_2\na,1,2\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -75,8 +75,8 @@ func TestColumnsApart(t *testing.T) {
 func TestTable(t *testing.T) {
 	r := run(names{"main", "read"})
 	lat := r.Snapshot(r.Script.Map("@lat"))
-	lat.Rows = []view.Row{{Key: value.Str("main"), Value: value.Hist{Buckets: []value.Bucket{{Max: 0, Count: 4},
-		{Min: 1, Max: 1, Count: 2}}}}}
+	lat.Rows = view.RowsOf([]view.Row{{Key: value.Str("main"), Value: value.Hist{Buckets: []value.Bucket{
+		{Max: 0, Count: 4}, {Min: 1, Max: 1, Count: 2}}}}})
 	r.Script.Map("@last").Columns[0].Name = "comm"
 	page := string(written(t, Find("html"), r, nil))
 	for _, want := range []string{`<td class="n">4</td><td><svg class="w" viewBox="0 0 100 10" ` +

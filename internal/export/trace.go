@@ -138,9 +138,9 @@ func tracksOf(r *view.Run, m *view.Map, put func(string, counterPoint)) {
 		// Once there were others their track goes on, so that it does not break off.
 		other = other || snap.Left > 0
 		now := map[string]value.Value{}
-		for i := range snap.Rows {
-			row := &snap.Rows[i]
-			name, n := trackName(m, row), m.Count(row.Value)
+		for i := range snap.Rows.Len() {
+			row := snap.Rows.At(i)
+			name, n := trackName(m, &row), m.Count(row.Value)
 			if all = view.Plus(all, n); !own[name] {
 				rest = view.Plus(rest, n)
 				other = true
@@ -158,8 +158,9 @@ func tracksOf(r *view.Run, m *view.Map, put func(string, counterPoint)) {
 		}
 		// Rows that a look leaves out have no more than the least that it kept.
 		least = math.MaxInt64
-		for i := range snap.Rows {
-			least = min(least, m.Count(snap.Rows[i].Value))
+		for i := range snap.Rows.Len() {
+			row := snap.Rows.At(i)
+			least = min(least, m.Count(row.Value))
 		}
 		grew = view.Plus(grew, all)
 		switch suffix, rated := rateName(m); {
@@ -203,10 +204,11 @@ func pastOf(r *view.Run, m *view.Map) (past []*view.Snapshot, own map[string]boo
 	// The end decides once for all looks, so that tracks do not come and go.
 	own = map[string]bool{}
 	if len(past) > 0 {
-		rows := view.Heaviest(past[len(past)-1].Rows, maxTracks, weigh)
-		for i := range rows {
-			if rows[i].Others == 0 {
-				own[trackName(m, &rows[i])] = true
+		rows := past[len(past)-1].Rows
+		first := rows.Arrange(view.ByWeightApart, weigh)
+		for _, n := range first[:min(len(first), maxTracks)] {
+			if row := rows.At(int(n)); row.Others == 0 {
+				own[trackName(m, &row)] = true
 			}
 		}
 	}

@@ -41,11 +41,11 @@ func TestTracksOfStacks(t *testing.T) {
 			}
 			pids = append(pids, view.Row{Key: value.Uint(k), Value: value.Uint(weight)})
 		}
-		rec.Take(view.Snapshot{Map: stacks, Seq: i + 1, End: end, Rows: rows})
+		rec.Take(view.Snapshot{Map: stacks, Seq: i + 1, End: end, Rows: view.RowsOf(rows)})
 		first, second := rows[0].Key.(value.Tuple)[0], rows[1].Key.(value.Tuple)[0]
-		rec.Take(view.Snapshot{Map: alone, Seq: i + 1, End: end, Rows: []view.Row{
-			{Key: first, Value: value.Uint(7 * i)}, {Key: second, Value: value.Uint(i)}}})
-		rec.Take(view.Snapshot{Map: many, Seq: i + 1, End: end, Rows: pids})
+		rec.Take(view.Snapshot{Map: alone, Seq: i + 1, End: end, Rows: view.RowsOf([]view.Row{
+			{Key: first, Value: value.Uint(7 * i)}, {Key: second, Value: value.Uint(i)}})})
+		rec.Take(view.Snapshot{Map: many, Seq: i + 1, End: end, Rows: view.RowsOf(pids)})
 	}
 	var got []string
 	own := 0

@@ -146,6 +146,18 @@ func (es *Entries) At(i int) Entry {
 	return Entry{ranked(p.Key, es.keySigned), ranked(p.Value, es.valueSigned)}
 }
 
+// CompareKeys orders two elements by their keys.
+func (es *Entries) CompareKeys(i, j int) int {
+	switch {
+	case es.values != nil:
+		return value.Compare(es.values[i].Key, es.values[j].Key)
+	case es.packed.how != nil:
+		return es.packed.compare(*es.packed.places.at(i), *es.packed.places.at(j))
+	}
+	a, b := es.numbers.at(i), es.numbers.at(j)
+	return cmp.Compare(a.Key, b.Key)
+}
+
 // rank maps integers to unsigned ones in the same order.
 // Turning over the sign bit is enough: it puts the negative half in front.
 func rank(v value.Value) (n uint64, signed, ok bool) {

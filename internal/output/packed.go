@@ -66,6 +66,9 @@ func (p *packed) element(at place) []byte {
 	return p.blocks[at>>placeBits][int(at)%(1<<placeBits)*placeBytes:]
 }
 
+// compare orders two elements by their keys, of which no form begins another one: what is behind them decides nothing.
+func (p *packed) compare(a, b place) int { return bytes.Compare(p.element(a), p.element(b)) }
+
 // at is element i.
 func (p *packed) at(i int) Entry {
 	key, rest := value.DecodeOrdered(p.how.Key, p.element(*p.places.at(i)), p.how.Env)
@@ -83,8 +86,7 @@ func (p *packed) sort() {
 		cell = squeezed(cell[:0], value.SkipOrdered(p.how.Key, p.element(at)), p.how.Cell)
 		order[i].Value, _ = weight(p.how.Value(cell))
 	}
-	// No form of a key begins another one, so that values behind them decide nothing.
-	sortByWeight(order, func(a, b uint64) int { return bytes.Compare(p.element(place(a)), p.element(place(b))) })
+	sortByWeight(order, func(a, b uint64) int { return p.compare(place(a), place(b)) })
 	for i, w := range order {
 		*p.places.at(i) = place(w.Key)
 	}

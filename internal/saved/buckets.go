@@ -59,7 +59,7 @@ func (r *reader) evenBuckets() error {
 	}
 	for _, item := range r.run.items {
 		// Play makes one item at a time, so that each has the whole room.
-		if m, rows := rowsOf(item); m != nil && len(rows)*len(r.run.buckets[m])*bucketRoom > maxRoom {
+		if m, rows := rowsOf(item); m != nil && rows.Len()*len(r.run.buckets[m])*bucketRoom > maxRoom {
 			return errRoom
 		}
 	}
@@ -67,14 +67,14 @@ func (r *reader) evenBuckets() error {
 }
 
 // rowsOf are the rows that an item has of a map.
-func rowsOf(item view.Item) (*view.Map, []view.Row) {
+func rowsOf(item view.Item) (*view.Map, view.Rows) {
 	switch it := item.(type) {
 	case view.Snapshot:
 		return it.Map, it.Rows
 	case view.Mark:
 		return it.Map, it.Rows
 	}
-	return nil, nil
+	return nil, view.Rows{}
 }
 
 // even is an item whose histograms have all buckets of their map. Only one is made so at a time:
@@ -85,9 +85,9 @@ func (r *Run) even(item view.Item) view.Item {
 	if all == nil {
 		return item
 	}
-	rows = slices.Clone(rows)
-	for i := range rows {
-		h, ok := rows[i].Value.(value.Hist)
+	list := rows.List()
+	for i := range list {
+		h, ok := list[i].Value.(value.Hist)
 		if !ok {
 			continue
 		}
@@ -100,8 +100,9 @@ func (r *Run) even(item view.Item) view.Item {
 			k, _ := slices.BinarySearchFunc(all, boundOf(&b), bound.compare)
 			full[k].Count = b.Count
 		}
-		rows[i].Value = value.Hist{Buckets: full, Sum: h.Sum}
+		list[i].Value = value.Hist{Buckets: full, Sum: h.Sum}
 	}
+	rows = view.RowsOf(list)
 	switch it := item.(type) {
 	case view.Snapshot:
 		it.Rows = rows

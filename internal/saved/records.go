@@ -440,13 +440,13 @@ func (r *reader) table(rec *record, at time.Duration) error {
 		left++
 	}
 	if rec.Of == "print" {
-		r.say(view.Mark{Map: m, Boot: at, Rows: rows, Div: 1})
+		r.say(view.Mark{Map: m, Boot: at, Rows: view.RowsOf(rows), Div: 1})
 		return nil
 	}
 	// Looks are counted anew, as the file does not number them.
 	r.seq[m]++
 	r.looked = at
-	r.say(view.Snapshot{Map: m, Seq: r.seq[m], Start: at, End: at, Rows: rows, Totals: rec.Of == "total",
+	r.say(view.Snapshot{Map: m, Seq: r.seq[m], Start: at, End: at, Rows: view.RowsOf(rows), Totals: rec.Of == "total",
 		Complete: true, Left: max(left, 0), Refused: view.Refused{Updates: rec.Refused, Full: rec.Full, Held: rec.Held,
 			Capacity: rec.Capacity}})
 	return nil

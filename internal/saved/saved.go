@@ -215,6 +215,7 @@ func profiles(all []*Profile, name string) *Run {
 				{Name: "kstack", Type: &types.Stack{}, Frames: view.KernelFrames},
 			}}
 		snap := view.Snapshot{Map: m, Seq: 1, End: p.Length, Totals: true, Complete: true}
+		var rows []view.Row
 		for stack, weight := range p.Stacks {
 			frames := strings.Split(stack, "\n")
 			// The kernel's frames are the innermost. What is outside of them is the program's.
@@ -223,9 +224,10 @@ func profiles(all []*Profile, name string) *Run {
 				top--
 			}
 			// Nothing can be drawn of what weighs less than nothing.
-			snap.Rows = append(snap.Rows, view.Row{Value: value.Uint(max(weight, 0)),
+			rows = append(rows, view.Row{Value: value.Uint(max(weight, 0)),
 				Key: value.Tuple{n.stack(true, frames[:top]), n.stack(false, frames[top:])}})
 		}
+		snap.Rows = view.RowsOf(rows)
 		r.Script.Maps = append(r.Script.Maps, m)
 		looks = append(looks, snap)
 		end.Boot = max(end.Boot, p.Length)

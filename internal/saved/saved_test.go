@@ -155,7 +155,7 @@ func TestUnnamed(t *testing.T) {
 		st := &value.Stack{User: true, PID: 4, Addrs: []uint64{0x99, base + 0x234}, Namer: placed(base)}
 		r := &view.Run{Begin: view.Begin{Script: &view.Script{Name: "x", Maps: []*view.Map{m}}},
 			Maps: []view.Snapshot{{Map: m, Seq: 1, Complete: true, Totals: true,
-				Rows: []view.Row{{Key: st, Value: value.Uint(3)}}}}, End: &view.End{Cause: "exit"}}
+				Rows: view.RowsOf([]view.Row{{Key: st, Value: value.Uint(3)}})}}, End: &view.End{Cause: "exit"}}
 		for _, form := range []string{"jsonl", "html", "flame", "pprof", "folded"} {
 			got := recorded(t, written(t, form, r, m))
 			if text := string(written(t, "folded", got, got.Script.Maps[0])); text != "x+0x234;0x99 3\n" {
@@ -284,8 +284,9 @@ func TestTooMuch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h, ok := last.Maps[0].Rows[1].Value.(value.Hist); !ok || len(h.Buckets) != 2500 || h.Buckets[2450].Count != 1 {
-		t.Errorf("the last table has %v", last.Maps[0].Rows[1].Value)
+	got := last.Maps[0].Rows.At(1).Value
+	if h, ok := got.(value.Hist); !ok || len(h.Buckets) != 2500 || h.Buckets[2450].Count != 1 {
+		t.Errorf("the last table has %v", got)
 	}
 	f, err := parse([]byte(strings.Repeat("a;b 1\n", maxNames+1)), "x")
 	if err != nil || f.stacks[0].Total() != maxNames+1 {
@@ -322,13 +323,13 @@ func TestLarge(t *testing.T) {
 	rec := &view.Recorder{Events: true, Past: true}
 	rec.Take(view.Begin{Script: &view.Script{Name: "s", Maps: []*view.Map{counter, gauge, nested}}})
 	const great = 1<<60 + 1
-	rec.Take(view.Snapshot{Map: nested, Complete: true, End: 1, Rows: []view.Row{{
+	rec.Take(view.Snapshot{Map: nested, Complete: true, End: 1, Rows: view.RowsOf([]view.Row{{
 		Key: value.Tuple{value.Int(great), value.Str("key")},
 		Value: value.Tuple{value.Tuple{value.Uint(1<<64 - 1), value.Int(2)}, value.Str(`{"[1, 2]`),
 			value.Record{Names: []string{`",a`, "b"}, Values: []value.Value{value.Int(-great), value.Int(4)}}},
-	}}})
+	}})})
 	for m, v := range map[*view.Map]value.Value{counter: value.Uint(1<<64 - 1), gauge: value.Int(-1 << 60)} {
-		rec.Take(view.Snapshot{Map: m, Rows: []view.Row{{Value: v}}, Complete: true, End: 1})
+		rec.Take(view.Snapshot{Map: m, Rows: view.RowsOf([]view.Row{{Value: v}}), Complete: true, End: 1})
 	}
 	rec.Take(view.End{Boot: 2})
 	r := rec.Run()
@@ -345,9 +346,9 @@ func TestLarge(t *testing.T) {
 		}
 		for name, want := range map[string]string{"@c": "18446744073709551615", "@g": "-1152921504606846976"} {
 			s := got.Snapshot(got.Script.Map(name))
-			if s == nil || len(s.Rows) != 1 || view.Line(string(value.AppendText(nil, s.Rows[0].Value))) != want {
+			if s == nil || s.Rows.Len() != 1 || view.Line(string(value.AppendText(nil, s.Rows.At(0).Value))) != want {
 				t.Errorf("%s: %s is %+v, not %s", form, name, s, want)
-			} else if _, text := s.Rows[0].Value.(value.Str); text {
+			} else if _, text := s.Rows.At(0).Value.(value.Str); text {
 				t.Errorf("%s: %s is text", form, name)
 			}
 		}
@@ -363,10 +364,10 @@ func TestUnsigned(t *testing.T) {
 	cells[0], cells[2], cells[64], cells[65] = 1, 2, 3, 4
 	rec := &view.Recorder{}
 	rec.Take(view.Begin{Script: &view.Script{Name: "s", Maps: []*view.Map{m}}})
-	rec.Take(view.Snapshot{Map: m, Complete: true, End: 1, Rows: []view.Row{
+	rec.Take(view.Snapshot{Map: m, Complete: true, End: 1, Rows: view.RowsOf([]view.Row{
 		{Key: value.Int(1), Value: value.Hist{Buckets: value.Log2Buckets(0, cells)}},
 		{Key: value.Int(2), Value: value.Hist{Buckets: value.Log2Buckets(0, cells[:65])}},
-	}})
+	})})
 	rec.Take(view.End{Boot: 2})
 	for _, form := range []string{"jsonl", "html"} {
 		got := recorded(t, written(t, form, rec.Run(), m))
@@ -375,7 +376,7 @@ func TestUnsigned(t *testing.T) {
 			t.Errorf("%s: it is\n%s, not\n%s", form, have, want)
 		}
 		var labels []string
-		for _, b := range got.Snapshot(again).Rows[0].Value.(value.Hist).Buckets {
+		for _, b := range got.Snapshot(again).Rows.At(0).Value.(value.Hist).Buckets {
 			labels = append(labels, b.Label)
 		}
 		if want := []string{"(..., 0)", "[1]", "[4611686018427387904, 9223372036854775808)",
@@ -402,8 +403,8 @@ func TestOthers(t *testing.T) {
 	words[29].Key = value.Str("(other)")
 	for at := range 3 {
 		for of, rows := range map[*view.Map][]view.Row{m: numbers, text: words} {
-			rec.Take(view.Snapshot{Map: of, Seq: uint64(at + 1), End: time.Duration(at + 1), Rows: rows, Totals: true,
-				Complete: true})
+			rec.Take(view.Snapshot{Map: of, Seq: uint64(at + 1), End: time.Duration(at + 1), Rows: view.RowsOf(rows),
+				Totals: true, Complete: true})
 		}
 	}
 	rec.Take(view.End{Boot: 4})
@@ -417,13 +418,14 @@ func TestOthers(t *testing.T) {
 		looks := 0
 		for _, item := range got.items {
 			s, _ := item.(view.Snapshot)
-			last := len(s.Rows) - 1
+			last := s.Rows.Len() - 1
 			if s.Map != of || s.Left == 0 {
 				continue
 			}
 			looks++
-			if row := s.Rows[last]; row.Others != 10 || of.Count(row.Value) != others || s.Rows[last-1].Others != 0 {
-				t.Errorf("%s: the last rows are %v and %v", name, s.Rows[last-1], row)
+			row, before := s.Rows.At(last), s.Rows.At(last-1)
+			if row.Others != 10 || of.Count(row.Value) != others || before.Others != 0 {
+				t.Errorf("%s: the last rows are %v and %v", name, before, row)
 			}
 		}
 		if looks != 2 {

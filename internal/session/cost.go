@@ -85,11 +85,12 @@ func (s *session) probeStats() *view.Map {
 // costs is the map of what programs cost as it is now.
 func (s *session) costs(m *view.Map) view.Snapshot {
 	snap := view.Snapshot{Map: m, Seq: s.watcher.costs.Add(1), Start: bootTime(), Totals: true, Complete: true}
+	var rows []view.Row
 	for _, c := range s.measured() {
-		snap.Rows = append(snap.Rows, view.Row{Key: value.Str(c.name),
+		rows = append(rows, view.Row{Key: value.Str(c.name),
 			Value: value.Avg{Count: int64(c.Runs), Total: int64(c.Nanos)}})
 	}
-	snap.End = bootTime()
+	snap.Rows, snap.End = view.RowsOf(rows), bootTime()
 	return snap
 }
 

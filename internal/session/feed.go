@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -41,8 +42,7 @@ type watched struct {
 	of     *view.Map
 	ledger *view.Ledger // nil: no totals are kept
 	seq    uint64
-	wanted bool // is read
-	keys   keyValues
+	wanted bool           // is read
 	sites  []*object.Site // where updates of it may fail
 }
 
@@ -137,8 +137,8 @@ func (s *session) relay(item output.Item) {
 		s.sayEvent([]byte(it.Text))
 	case output.Map:
 		if of := w.script.Map(it.Name); of != nil {
-			s.say(view.Mark{Map: of, Boot: bootTime(), Rows: rowsOf(it.Entries), Top: it.Top, Div: it.Div,
-				AtEnd: w.number < 0})
+			s.say(view.Mark{Map: of, Boot: bootTime(), Rows: view.RowsFrom(&mapRows{Entries: it.Entries}), Top: it.Top,
+				Div: it.Div, AtEnd: w.number < 0})
 		}
 	case output.Attached:
 		s.say(view.Attached{Probes: it.Probes, Failed: s.failing.unattached})
@@ -218,14 +218,31 @@ func (w *watcher) acting(rec []byte) {
 	}
 }
 
-// rowsOf are the elements of a map as rows.
-func rowsOf(e output.Entries) []view.Row {
-	out := make([]view.Row, e.Len())
-	for i := range out {
-		at := e.At(i)
-		out[i] = view.Row{Key: at.Key, Value: at.Value}
+// mapRows are the elements of a map as rows.
+type mapRows struct {
+	output.Entries
+	low    []bool   // of which the value is a lower bound, as far as there are any
+	others view.Row // stands for more of them, if there are any
+}
+
+// Len is how many rows there are.
+func (e *mapRows) Len() int { return e.Entries.Len() + min(int(e.others.Others), 1) }
+
+// Row makes row i.
+func (e *mapRows) Row(i int) view.Row {
+	if i == e.Entries.Len() {
+		return e.others
 	}
-	return out
+	at := e.At(i)
+	return view.Row{Key: at.Key, Value: at.Value, AtLeast: i < len(e.low) && e.low[i]}
+}
+
+// CompareKeys orders two rows by their keys, that of others last.
+func (e *mapRows) CompareKeys(i, j int) int {
+	if last := e.Entries.Len(); i == last || j == last {
+		return cmp.Compare(i, j)
+	}
+	return e.Entries.CompareKeys(i, j)
 }
 
 // refresh reads the maps again and again, on a goroutine of its own: the reader of
@@ -370,8 +387,8 @@ func (s *session) snapshot(w *watcher, n int) (out view.Snapshot, ok bool) {
 	} else {
 		var entries output.Entries
 		entries, err = s.readMap(m)
-		out.Rows = rowsOf(entries)
-		out.Refused.Held = len(out.Rows)
+		out.Rows = view.RowsFrom(&mapRows{Entries: entries})
+		out.Refused.Held = entries.Len()
 	}
 	s.refused(m, k.sites, &out.Refused)
 	out.End, out.Complete = bootTime(), err == nil
@@ -404,9 +421,6 @@ func (s *session) refused(m *object.ScriptMap, sites []*object.Site, r *view.Ref
 func (s *session) totals(out *view.Snapshot, k *watched, m *object.ScriptMap, held bool) (n int, err error) {
 	l := k.ledger
 	l.Begin()
-	if len(k.keys) == maxKeyValues { // of which some may be gone
-		k.keys = nil
-	}
 	if m.Map < 0 {
 		if cell := s.joined(m, s.heldCell); cell != nil {
 			l.Seen(nil, cell)
@@ -423,62 +437,35 @@ func (s *session) totals(out *view.Snapshot, k *watched, m *object.ScriptMap, he
 	if err == nil {
 		l.End()
 	}
-	rows := make([]view.Row, 0, l.Len()+1)
-	out.AllHeld = held
-	// hold notes what the map holds of the next row, from the first on that has another total.
-	hold := func(now value.Value, same bool) {
-		if out.AllHeld && !same {
-			out.AllHeld, out.Held = false, make([]value.Value, len(rows), cap(rows))
-			for i := range rows {
-				out.Held[i] = rows[i].Value
+	add := s.adding(m)
+	rows, now := &mapRows{}, &mapRows{}
+	// Most maps hold all of their totals: what they hold is told apart from the first row on that does not.
+	same := true
+	l.Totals(func(key, cell, holds []byte, low bool) {
+		if held && same && (len(holds) == 0 || &holds[0] != &cell[0]) {
+			same = false
+			for i := range rows.Entries.Len() {
+				at := rows.At(i)
+				now.Add(at.Key, at.Value)
 			}
 		}
-		if held && !out.AllHeld {
-			out.Held = append(out.Held, now)
+		if low {
+			rows.low = append(rows.low, make([]bool, rows.Entries.Len()-len(rows.low)+1)...)
+			rows.low[rows.Entries.Len()] = true
 		}
-	}
-	l.Totals(func(key, cell, now []byte, low bool) {
-		row := view.Row{Value: s.shown(m, cell), AtLeast: low}
-		switch {
-		case len(now) == 0:
-			hold(nil, false)
-		case &now[0] == &cell[0]:
-			hold(row.Value, true)
-		case held:
-			hold(s.shown(m, now), false)
+		if add(&rows.Entries, key, cell); held && !same && len(holds) > 0 {
+			add(&now.Entries, key, holds)
 		}
-		if m.Key != nil {
-			row.Key = k.keys.of(s, m, key)
-		}
-		rows = append(rows, row)
 	})
 	if cell, n, low := l.Others(); n > 0 {
-		hold(nil, false)
-		rows = append(rows, view.Row{Key: value.Null{}, Value: s.shown(m, cell), AtLeast: low, Others: int32(n)})
+		rows.others = view.Row{Key: value.Null{}, Value: s.shown(m, cell), AtLeast: low, Others: int32(n)}
+		same = false
 	}
-	out.Rows = rows
+	out.Rows = view.RowsFrom(rows)
+	if out.Now = view.RowsFrom(now); held && same {
+		out.Now = out.Rows
+	}
 	return n, err
-}
-
-// Keys that are kept as values, of each map.
-const maxKeyValues = 1 << 13
-
-// keyValues are the keys of a map by their bytes: those of one look are mostly those of the next.
-type keyValues map[string]value.Value
-
-// of is a key as a value. Where what it means depends on more than its bytes, it is made each time.
-func (k *keyValues) of(s *session, m *object.ScriptMap, key []byte) value.Value {
-	if v, ok := (*k)[string(key)]; ok {
-		return v
-	}
-	v := value.Decode(m.Key, key, s)
-	if *k == nil {
-		*k = keyValues{}
-	}
-	if len(*k) < maxKeyValues && value.Ordered(m.Key) {
-		(*k)[string(key)] = v
-	}
-	return v
 }
 
 // cellOf is the cell of an element, those of all CPUs as one; nil if the element does

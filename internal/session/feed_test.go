@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/hawktest/bound"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -30,7 +31,8 @@ type items struct {
 
 func (f *items) Take(i view.Item) error {
 	if snap, ok := i.(view.Snapshot); ok {
-		for _, row := range snap.Rows {
+		for i := range snap.Rows.Len() {
+			row := snap.Rows.At(i)
 			value.Settle(row.Key) // as who shows stacks does
 		}
 	}
@@ -69,20 +71,23 @@ func fed(t *testing.T, script string, needs view.Needs) ([]view.Item, string) {
 	return feed.all, out.String()
 }
 
+// sortedRows are rows in a line, less what differs from run to run.
+func sortedRows(rows view.Rows) string {
+	var out []string
+	for i := range rows.Len() {
+		r := rows.At(i)
+		text := fmt.Sprintf("%s=%s", value.AppendKey(nil, orNull(r.Key)), value.AppendText(nil, r.Value))
+		if r.AtLeast {
+			text += "+"
+		}
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
 // told is an item in a line, less what differs from run to run.
 func told(i view.Item) string {
-	rows := func(list []view.Row) string {
-		var out []string
-		for _, r := range list {
-			text := fmt.Sprintf("%s=%s", value.AppendKey(nil, orNull(r.Key)), value.AppendText(nil, r.Value))
-			if r.AtLeast {
-				text += "+"
-			}
-			out = append(out, text)
-		}
-		slices.Sort(out)
-		return strings.Join(out, " ")
-	}
 	switch i := i.(type) {
 	case view.Begin:
 		return "begin " + i.Script.Name
@@ -95,11 +100,13 @@ func told(i view.Item) string {
 		}
 		return text
 	case view.Mark:
-		return fmt.Sprintf("mark %s top %d div %d at end %v: %s", i.Map.Name, i.Top, i.Div, i.AtEnd, rows(i.Rows))
+		return fmt.Sprintf("mark %s top %d div %d at end %v: %s", i.Map.Name, i.Top, i.Div, i.AtEnd,
+			sortedRows(i.Rows))
 	case view.Cleared:
 		return fmt.Sprintf("cleared %s zero %v", i.Map.Name, i.Zero)
 	case view.Snapshot:
-		return fmt.Sprintf("snapshot %s totals %v complete %v: %s", i.Map.Name, i.Totals, i.Complete, rows(i.Rows))
+		return fmt.Sprintf("snapshot %s totals %v complete %v: %s", i.Map.Name, i.Totals, i.Complete,
+			sortedRows(i.Rows))
 	case view.Loss:
 		return fmt.Sprintf("loss %d", i.Records)
 	case view.End:
@@ -140,19 +147,8 @@ interval:ms:50 { @some[0] = count(); @some[2] = count(); exit(); }`, view.Needs{
 		if !ok {
 			continue
 		}
-		if s.Map.Name == "@all" {
-			if !s.AllHeld || s.Held != nil {
-				t.Errorf("%s holds %v", s.Map.Name, s.Held)
-			}
-			continue
-		}
-		var got []string
-		for i, r := range s.Rows {
-			got = append(got, fmt.Sprintf("%s: %s of %s", value.AppendText(nil, r.Key),
-				value.AppendText(nil, orNull(s.Held[i])), value.AppendText(nil, r.Value)))
-		}
-		want := []string{"0: 1 of 1", "1: null of 1", "2: 1 of 2"}
-		if slices.Sort(got); s.AllHeld || !slices.Equal(got, want) {
+		want := map[string][2]string{"@all": {"1=1 2=1", "1=1 2=1"}, "@some": {"0=1 1=1 2=2", "0=1 2=1"}}[s.Map.Name]
+		if got := [2]string{sortedRows(s.Rows), sortedRows(s.Now)}; got != want {
 			t.Errorf("%s has %q, want %q", s.Map.Name, got, want)
 		}
 	}
@@ -234,7 +230,8 @@ func totalsUnderLoad(t *testing.T, ms int, every time.Duration) (enough bool) {
 		}
 		was := total[snap.Map.Name]
 		total[snap.Map.Name] = 0
-		for _, r := range snap.Rows {
+		for i := range snap.Rows.Len() {
+			r := snap.Rows.At(i)
 			switch v := r.Value.(type) {
 			case value.Uint:
 				total[snap.Map.Name] += uint64(v)
@@ -265,4 +262,31 @@ func totalsUnderLoad(t *testing.T, ms int, every time.Duration) (enough bool) {
 	near("@sum", total["@sum"]/3, underWay)
 	near("@all", total["@all"], cpus)
 	return true
+}
+
+// TestRowsRoom has what a look found in a map of many keys take little more than keys and values are long.
+func TestRowsRoom(t *testing.T) {
+	const keys = 50_000
+	items, _ := fed(t, fmt.Sprintf(`config = { max_map_keys = %d }
+begin { for ($i : 0..%[1]d) { @n[$i] = count(); @k[($i, $i)] = sum($i); } exit(); }`, keys),
+		view.Needs{Totals: true, Now: true})
+	for _, item := range items {
+		s, ok := item.(view.Snapshot)
+		if !ok {
+			continue
+		}
+		if s.Rows.Len() != keys || s.Now.Len() != keys {
+			t.Fatalf("%s has %d rows, and %d of now", s.Map.Name, s.Rows.Len(), s.Now.Len())
+		}
+		with := bound.Heap()
+		s, item = view.Snapshot{Map: s.Map}, nil
+		for i := range items {
+			if is, ok := items[i].(view.Snapshot); ok && is.Map == s.Map {
+				items[i] = nil
+			}
+		}
+		if n := (with - bound.Heap()) / keys; n < 8 || n > 40 {
+			t.Errorf("a row of %s takes %d bytes", s.Map.Name, n)
+		}
+	}
 }

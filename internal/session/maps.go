@@ -134,17 +134,10 @@ func (s *session) readMap(m *object.ScriptMap) (out output.Entries, err error) {
 
 // readElements reads the elements of a map with keys from one of its generations.
 func (s *session) readElements(b *bpf.Batch, fd int, m *object.ScriptMap) (out output.Entries, err error) {
-	how := s.packing(m)
+	put := s.adding(m)
 	add := func(key, val []byte) bool {
-		cell, ok := s.elementCell(m, val)
-		switch {
-		case !ok:
-		case how != nil && len(key) >= m.Key.Size() && len(cell) >= how.Cell:
-			out.Pack(how, key, cell[:how.Cell])
-		case m.Key == nil:
-			out.Add(nil, s.shown(m, cell))
-		default:
-			out.Add(value.Decode(m.Key, key, s), s.shown(m, cell))
+		if cell, ok := s.elementCell(m, val); ok {
+			put(&out, key, cell)
 		}
 		return true
 	}
@@ -155,6 +148,21 @@ func (s *session) readElements(b *bpf.Batch, fd int, m *object.ScriptMap) (out o
 		b.Take = short.Take
 	}
 	return out, err
+}
+
+// adding makes what adds elements of a map to others.
+func (s *session) adding(m *object.ScriptMap) func(to *output.Entries, key, cell []byte) {
+	how := s.packing(m)
+	return func(to *output.Entries, key, cell []byte) {
+		switch {
+		case how != nil && len(key) >= m.Key.Size() && len(cell) >= how.Cell:
+			to.Pack(how, key, cell[:how.Cell])
+		case m.Key == nil:
+			to.Add(nil, s.shown(m, cell))
+		default:
+			to.Add(value.Decode(m.Key, key, s), s.shown(m, cell))
+		}
+	}
 }
 
 // packing says how elements of a map are kept as bytes; nil: they are kept as values, as those are that take looking

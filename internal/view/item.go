@@ -27,14 +27,11 @@ type (
 		Map        *Map
 		Seq        uint64        // of the snapshots of this map, from 1
 		Start, End time.Duration // of reading, by the boot clock
-		Rows       []Row         // in no order
-		// Held is what the map holds of each row, where Rows are totals and somebody wants to know: nil of what it
-		// holds nothing of. AllHeld says instead that it holds what Rows have, as most maps do.
-		Held     []value.Value
-		AllHeld  bool
-		Totals   bool // of the whole run, whatever the script cleared
-		Complete bool // nothing went wrong on the way
-		Refused  Refused
+		Rows       Rows
+		Now        Rows // what the map holds, where Rows are totals and somebody wants to know
+		Totals     bool // of the whole run, whatever the script cleared
+		Complete   bool // nothing went wrong on the way
+		Refused    Refused
 		// Left are rows that were left out, of looks that are kept. Rest is what they count in all, and Others what
 		// they come to, nil if values of the map do not add up.
 		Left   int
@@ -55,7 +52,7 @@ type (
 	Mark struct {
 		Map      *Map
 		Boot     time.Duration
-		Rows     []Row // before Top and Div
+		Rows     Rows  // before Top and Div
 		Top, Div int64 // 0: all, 1
 		AtEnd    bool  // the map is shown because the run is over
 	}

@@ -20,8 +20,8 @@ type Profile struct {
 	AtLeast bool // some of the weight went unseen
 	Refused Refused
 
-	rows []Row // samples are made of them one at a time: all at once would be many times the map
-	sums bool  // of histograms are known, and are the second value
+	rows Rows // samples are made of them one at a time: all at once would be many times the map
+	sums bool // of histograms are known, and are the second value
 }
 
 // A SampleType is what a value of a sample counts.
@@ -72,8 +72,9 @@ func (p *Profile) Total() (sum int64) {
 		sum = Plus(sum, p.Samples[i].Values[p.Primary])
 	}
 	var room [2]int64
-	for i := range p.rows {
-		if values := p.values(room[:0], p.rows[i].Value); !omitted(values) {
+	for i := range p.rows.Len() {
+		row := p.rows.At(i)
+		if values := p.values(room[:0], row.Value); !omitted(values) {
 			sum = Plus(sum, values[p.Primary])
 		}
 	}
@@ -82,10 +83,7 @@ func (p *Profile) Total() (sum int64) {
 
 // Len is how many samples there are.
 func (p *Profile) Len() int {
-	if p.rows != nil {
-		return len(p.rows) - p.Omitted
-	}
-	return len(p.Samples)
+	return len(p.Samples) + p.rows.Len() - p.Omitted
 }
 
 // Each calls f with the samples. One is valid during the call; the names of its stack are found here.
@@ -94,9 +92,10 @@ func (p *Profile) Each(f func(*Sample)) {
 		f(&p.Samples[i])
 	}
 	var one Sample
-	for i := range p.rows {
-		if one.Values = p.values(one.Values[:0], p.rows[i].Value); !omitted(one.Values) {
-			p.Map.sample(&one, &p.rows[i])
+	for i := range p.rows.Len() {
+		row := p.rows.At(i)
+		if one.Values = p.values(one.Values[:0], row.Value); !omitted(one.Values) {
+			p.Map.sample(&one, &row)
 			f(&one)
 		}
 	}
@@ -136,23 +135,26 @@ func NewProfile(s *Snapshot) *Profile {
 		}
 	}
 	var room [2]int64
-	for i := range s.Rows {
-		if omitted(p.values(room[:0], s.Rows[i].Value)) {
+	for i := range s.Rows.Len() {
+		row := s.Rows.At(i)
+		if omitted(p.values(room[:0], row.Value)) {
 			p.Omitted++
 			continue
 		}
-		p.AtLeast = p.AtLeast || s.Rows[i].AtLeast
+		p.AtLeast = p.AtLeast || row.AtLeast
 	}
 	return p
 }
 
 // summed reports whether the sums of histograms are known, and are no less than nothing.
-func summed(rows []Row) bool {
-	return len(rows) > 0 && !slices.ContainsFunc(rows, func(row Row) bool {
-		h, ok := row.Value.(value.Hist)
-		_, negative, known := value.Integer(h.Sum)
-		return !ok || !known || negative
-	})
+func summed(rows Rows) bool {
+	for i := range rows.Len() {
+		h, ok := rows.At(i).Value.(value.Hist)
+		if _, negative, known := value.Integer(h.Sum); !ok || !known || negative {
+			return false
+		}
+	}
+	return rows.Len() > 0
 }
 
 // omitted reports whether no picture shows what weighs so much.
@@ -160,11 +162,20 @@ func omitted(weights []int64) bool {
 	return len(weights) == 0 || slices.ContainsFunc(weights, func(n int64) bool { return n < 0 })
 }
 
+// AtLeast reports whether rows have lower bounds of their totals.
+func AtLeast(s *Snapshot) (any bool) {
+	for i := range s.Rows.Len() {
+		any = any || s.Rows.At(i).AtLeast
+	}
+	return any
+}
+
 // Omitted counts the rows that NewProfile leaves out.
 func Omitted(s *Snapshot) (n int) {
 	var room [2]int64
-	for i := range s.Rows {
-		if omitted(s.Map.weights(room[:0], s.Rows[i].Value)) {
+	for i := range s.Rows.Len() {
+		row := s.Rows.At(i)
+		if omitted(s.Map.weights(room[:0], row.Value)) {
 			n++
 		}
 	}

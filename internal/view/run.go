@@ -1,13 +1,11 @@
 package view
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -144,52 +142,20 @@ const (
 // remember keeps a snapshot. When there are too many, every other one goes.
 func (r *Recorder) remember(s *Snapshot) {
 	if s.Map.Profile() {
-		grow(&r.run.Sums, s, sumsOf(s.Map, s.Rows), maxSums, s.Map.Count)
+		grow(&r.run.Sums, s, RowsOf(sumsOf(s.Map, s.Rows)), maxSums, s.Map.Count)
 	}
 	grow(&r.run.Past, s, s.Rows, maxPastRows, s.Map.Weigh)
 }
 
-// Heaviest are the rows that weigh most, if there are more.
-func Heaviest(rows []Row, most int, weigh func(value.Value) int64) []Row {
-	if len(rows) <= most {
-		return rows
-	}
-	out := make([]Row, most)
-	for i, n := range heaviestFirst(rows, weigh)[:most] {
-		out[i] = rows[n]
-	}
-	return out
-}
-
-// heaviestFirst are the numbers of rows in the order of what they weigh, the others last.
-func heaviestFirst(rows []Row, weigh func(value.Value) int64) []int32 {
-	return Arrange(rows, func(a, b *Row) int {
-		return cmp.Or(cmp.Compare(a.Others, b.Others), cmp.Compare(weigh(b.Value), weigh(a.Value)))
-	})
-}
-
-// Arrange are the numbers of rows in an order, equals as they stand. Others have the rows, too, and there may be a
-// million.
-func Arrange(rows []Row, compare func(a, b *Row) int) []int32 {
-	out := make([]int32, len(rows))
-	for i := range out {
-		out[i] = int32(i)
-	}
-	order.By(out, func(a, b int32) int { return cmp.Or(compare(&rows[a], &rows[b]), int(a-b)) })
-	return out
-}
-
 // grow adds a snapshot with the rows that weigh most, and leaves out every other one if there are too many.
-func grow(past *[]Snapshot, s *Snapshot, rows []Row, most int, weigh func(value.Value) int64) {
+func grow(past *[]Snapshot, s *Snapshot, rows Rows, most int, weigh func(value.Value) int64) {
 	one := *s
-	if one.Rows = rows; len(rows) > most {
-		first := heaviestFirst(rows, weigh)
-		one.Rows, one.Left = make([]Row, most), len(rows)-most
-		for i, n := range first[:most] {
-			one.Rows[i] = rows[n]
-		}
+	one.Now = Rows{}
+	if one.Rows = rows; rows.Len() > most {
+		first := rows.Arrange(ByWeightApart, weigh)
+		one.Rows, one.Left = rows.Pick(first[:most]), rows.Len()-most
 		for _, n := range first[most:] {
-			row := &rows[n]
+			row := rows.At(int(n))
 			one.Rest, one.Left = Plus(one.Rest, s.Map.Count(row.Value)), one.Left+int(max(row.Others-1, 0))
 			if s.Map.Kind.Additive() {
 				one.Others = sum(one.Others, row.Value)
@@ -245,10 +211,10 @@ func sum(all, one value.Value) value.Value {
 }
 
 // sumsOf adds up what stacks weigh, for each value of the rest of the key.
-func sumsOf(m *Map, rows []Row) (out []Row) {
+func sumsOf(m *Map, rows Rows) (out []Row) {
 	at := map[string]int{}
-	for i := range rows {
-		row := &rows[i]
+	for i := range rows.Len() {
+		row := rows.At(i)
 		var labels value.Tuple
 		if row.Others == 0 && row.Key != nil {
 			for k, part := range Flatten(m.Key, row.Key) {

@@ -53,9 +53,9 @@ func TestPlus(t *testing.T) {
 // TestWeightsStay draws stacks that weigh more together than 64 bits hold: none of them turns into nothing or less.
 func TestWeightsStay(t *testing.T) {
 	m := &Map{Name: "@", Kind: Counter, Weight: ValueWeight}
-	p := NewProfile(&Snapshot{Map: m, Rows: []Row{
+	p := NewProfile(&Snapshot{Map: m, Rows: RowsOf([]Row{
 		{Value: value.Uint(math.MaxUint64)}, {Value: value.Int(math.MaxInt64)}, {Value: value.Int(7)},
-	}})
+	})})
 	if got := p.Total(); got != math.MaxInt64 {
 		t.Errorf("the total is %d", got)
 	}
@@ -67,7 +67,7 @@ func TestWeightsStay(t *testing.T) {
 	}
 	// Samples that stand for so much time have no number for it.
 	timed := &Map{Name: "@", Kind: Counter, Weight: ValueWeight, Period: 1_000_000}
-	p = NewProfile(&Snapshot{Map: timed, Rows: []Row{{Value: value.Uint(1 << 50)}}})
+	p = NewProfile(&Snapshot{Map: timed, Rows: RowsOf([]Row{{Value: value.Uint(1 << 50)}})})
 	p.Each(func(s *Sample) {
 		if got := s.Values; got[0] != 1<<50 || got[1] != math.MaxInt64 {
 			t.Errorf("samples and time are %d", got)

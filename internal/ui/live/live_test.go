@@ -100,18 +100,18 @@ func TestRates(t *testing.T) {
 func TestHeld(t *testing.T) {
 	row := func(key string, n uint64) view.Row { return view.Row{Key: value.Str(key), Value: value.Uint(n)} }
 	rows := []view.Row{row("gone", 3), row("less", 5), row("same", 7)}
-	snap := view.Snapshot{Map: livetest.Calls, Seq: 1, Rows: rows, Totals: true, Complete: true}
-	for want, how := range map[string]view.Snapshot{
-		"less 2, same 7, ":         {Held: []value.Value{nil, value.Uint(2), value.Uint(7)}},
-		"gone 3, less 5, same 7, ": {AllHeld: true},
+	snap := view.Snapshot{Map: livetest.Calls, Seq: 1, Rows: view.RowsOf(rows), Totals: true, Complete: true}
+	for want, now := range map[string]view.Rows{
+		"less 2, same 7, ":         view.RowsOf([]view.Row{row("less", 2), row("same", 7)}),
+		"gone 3, less 5, same 7, ": snap.Rows,
 		"":                         {},
 	} {
 		s := live.New(history.Options{})
-		snap.Held, snap.AllHeld = how.Held, how.AllHeld
+		snap.Now = now
 		s.Take(snap)
 		s.Lock()
 		got := ""
-		for _, r := range s.Rows(livetest.Calls, live.Want{Of: live.OfNow}) {
+		for _, r := range s.Rows(livetest.Calls, live.Want{Of: live.OfNow}).List() {
 			got += fmt.Sprintf("%s %d, ", r.Key, r.Value)
 		}
 		if got != want {
@@ -130,7 +130,7 @@ func TestFirst(t *testing.T) {
 		rows = append(rows, view.Row{Key: value.Str(fmt.Sprintf("%04d", n)), Value: value.Uint(n / 2)})
 	}
 	rows = append(rows, view.Row{Key: value.Null{}, Value: value.Uint(1 << 40), Others: 9})
-	s.Take(view.Snapshot{Map: m, Seq: 1, Rows: rows, Totals: true, Complete: true})
+	s.Take(view.Snapshot{Map: m, Seq: 1, Rows: view.RowsOf(rows), Totals: true, Complete: true})
 	s.Lock()
 	defer s.Unlock()
 	for _, column := range []int{0, 1} {
@@ -228,7 +228,7 @@ func TestLeft(t *testing.T) {
 	rows := []view.Row{{Key: value.Str("a"), Value: value.Uint(2)}, {Value: value.Uint(1), Others: 3}}
 	for left, want := range map[int]int{0: 0, 3: 0, 10: 7} {
 		s := live.New(history.Options{})
-		s.Take(view.Snapshot{Map: m, Seq: 1, Rows: rows, Totals: true, Complete: true, Left: left})
+		s.Take(view.Snapshot{Map: m, Seq: 1, Rows: view.RowsOf(rows), Totals: true, Complete: true, Left: left})
 		s.Lock()
 		if got := s.Table(m, live.Want{}, live.Pick{Column: -1, Most: 100}).Left; got != want {
 			t.Errorf("of %d rows that are left out %d are counted, not %d", left, got, want)
@@ -250,9 +250,9 @@ func TestNamesThere(t *testing.T) {
 		st := livetest.Stack("main", "read")
 		st.Fixed = fixed
 		s.Take(view.Snapshot{Map: m, Seq: 1, Totals: true, Complete: true,
-			Rows: []view.Row{{Key: value.Tuple{st, value.Str("cat")}, Value: value.Uint(1)}}})
+			Rows: view.RowsOf([]view.Row{{Key: value.Tuple{st, value.Str("cat")}, Value: value.Uint(1)}})})
 		s.Lock()
-		got := s.Rows(m, live.Want{})[0].Key.(value.Tuple)[0]
+		got := s.Rows(m, live.Want{}).At(0).Key.(value.Tuple)[0]
 		if same := got == value.Value(st); same != fixed {
 			t.Errorf("fixed %v: the stack is its own: %v", fixed, same)
 		}

@@ -109,12 +109,13 @@ func bare(st *value.Stack) *value.Stack {
 
 // settled are rows whose stacks have names, as far as they are known, and never wait for
 // any. Those that weigh most are asked for first.
-func (n *names) settled(m *view.Map, rows []view.Row) []view.Row {
+func (n *names) settled(m *view.Map, rows view.Rows) view.Rows {
 	if n == nil || !slices.ContainsFunc(m.Keys, func(k view.Element) bool { return k.Frames != view.NoFrames }) {
 		return rows
 	}
 	// Names of a file are there already.
-	if !slices.ContainsFunc(rows, func(r view.Row) bool { return unnamed(r.Key) }) {
+	out := rows.List()
+	if !slices.ContainsFunc(out, func(r view.Row) bool { return unnamed(r.Key) }) {
 		return rows
 	}
 	n.mu.Lock()
@@ -123,7 +124,6 @@ func (n *names) settled(m *view.Map, rows []view.Row) []view.Row {
 	if len(n.known) > maxNamed {
 		n.known, n.queue = map[string]*named{}, nil
 	}
-	out := slices.Clone(rows)
 	var id []byte
 	asked := len(n.queue)
 	weights := map[*named]int64{}
@@ -137,7 +137,7 @@ func (n *names) settled(m *view.Map, rows []view.Row) []view.Row {
 		default:
 		}
 	}
-	return out
+	return view.RowsOf(out)
 }
 
 // unnamed reports whether names are still to be found for a stack in a key.

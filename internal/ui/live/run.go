@@ -43,8 +43,8 @@ func (s *State) past(m *view.Map) (out []view.Snapshot) {
 	every := line.Len()/pastLooks + 1
 	for j := (line.Len()-1)%every + 1; j <= line.Len(); j += every {
 		_, end := line.Span(j - 1)
-		out = append(out, view.Snapshot{Map: m, Seq: uint64(j), Start: end, End: end, Rows: line.Rows(0, j),
-			Totals: true, Complete: true})
+		out = append(out, view.Snapshot{Map: m, Seq: uint64(j), Start: end, End: end,
+			Rows: view.RowsOf(line.Rows(0, j)), Totals: true, Complete: true})
 	}
 	return out
 }

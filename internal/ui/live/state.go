@@ -188,15 +188,15 @@ func (s *State) apply(item view.Item) {
 	case view.Snapshot:
 		s.now[it.Map], s.at = &it, max(s.at, it.End)
 	case view.Mark:
-		w := s.window(it.Map)
-		w.open, w.printed = it, true
+		// Prints of the end follow no clearing of the script's: they close no window.
 		if !it.AtEnd {
+			w := s.window(it.Map)
+			w.open, w.printed = it, true
 			s.at = max(s.at, it.Boot)
 		}
 	case view.Cleared:
 		w := s.window(it.Map)
-		// Prints of the end follow no clearing of the script's: they close no window.
-		if w.printed && !w.open.AtEnd {
+		if w.printed {
 			w.closed, w.any = w.open, true
 		}
 		w.printed = false

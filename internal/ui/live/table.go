@@ -75,7 +75,7 @@ type Row struct {
 }
 
 // Rows are the rows of a map that a Want means.
-func (s *State) Rows(m *view.Map, w Want) []view.Row { return s.names.settled(m, s.rows(m, w)) }
+func (s *State) Rows(m *view.Map, w Want) view.Rows { return s.names.settled(m, s.rows(m, w)) }
 
 // Left is how many keys of a map there are no rows for: files of runs keep those that weigh most.
 func (s *State) Left(m *view.Map, w Want) int {
@@ -85,19 +85,20 @@ func (s *State) Left(m *view.Map, w Want) int {
 	}
 	left := snap.Left
 	// Keys that a row stands for are not left out.
-	for i := range snap.Rows {
-		left -= int(snap.Rows[i].Others)
+	for i := range snap.Rows.Len() {
+		row := snap.Rows.At(i)
+		left -= int(row.Others)
 	}
 	return max(left, 0)
 }
 
 // rows are the rows of a map as they are wanted: of a span of its history, of the last window, of
 // the totals or of now.
-func (s *State) rows(m *view.Map, w Want) (rows []view.Row) {
+func (s *State) rows(m *view.Map, w Want) view.Rows {
 	line := s.Line(m)
 	// A range of time wins over everything else that is chosen.
 	if w.To > 0 && line != nil && line.Len() > 0 {
-		return line.Rows(line.Between(w.From, w.To))
+		return view.RowsOf(line.Rows(line.Between(w.From, w.To)))
 	}
 	if w.Of == OfWindow {
 		windows := s.windows
@@ -107,24 +108,16 @@ func (s *State) rows(m *view.Map, w Want) (rows []view.Row) {
 		if win := windows[m]; win != nil && win.any {
 			return win.closed.Rows
 		}
-		return nil
+		return view.Rows{}
 	}
 	snap := s.Snapshot(m)
-	if snap == nil {
-		return nil
+	switch {
+	case snap == nil:
+		return view.Rows{}
+	case w.Of == OfNow && snap.Totals:
+		return snap.Now
 	}
-	if w.Of != OfNow || !snap.Totals || snap.AllHeld {
-		return snap.Rows
-	}
-	for i, now := range snap.Held {
-		// Others are totals of keys that the map does not hold any more.
-		if now != nil {
-			r := snap.Rows[i]
-			r.Value, r.AtLeast = now, false
-			rows = append(rows, r)
-		}
-	}
-	return rows
+	return snap.Rows
 }
 
 // A Pick chooses rows of a map.
@@ -143,13 +136,14 @@ func (s *State) Table(m *view.Map, w Want, pick Pick) *Table {
 	t := s.Columns(m, w)
 	rate := s.rates(m, w)
 	rows := s.Rows(m, w)
-	t.Left, t.All = s.Left(m, w), len(rows)
+	t.Left, t.All = s.Left(m, w), rows.Len()
 	if pick.Column < 0 || pick.Column >= len(t.Columns) {
 		pick.Column = t.Sort
 	}
 	compare := t.order(pick.Column, pick.Reverse)
 	full := false
-	for _, r := range rows {
+	for i := range rows.Len() {
+		r := rows.At(i)
 		if pick.Key != nil && (r.Key == nil || value.Compare(r.Key, pick.Key) != 0) {
 			continue
 		}
@@ -500,8 +494,9 @@ func (t *Table) matches(r *Row, match func(string) bool) bool {
 }
 
 // Merged is the histogram of all rows together, without a sum, or nothing if there is none.
-func Merged(rows []view.Row) (sum value.Hist, ok bool) {
-	for _, r := range rows {
+func Merged(rows view.Rows) (sum value.Hist, ok bool) {
+	for i := range rows.Len() {
+		r := rows.At(i)
 		h, is := r.Value.(value.Hist)
 		switch {
 		case !is:

@@ -223,7 +223,7 @@ func (v *View) drawn(b *bytes.Buffer, t *live.Table, rows []live.Row) {
 // functions writes the functions of a profile that weigh most.
 func (v *View) functions(b *bytes.Buffer, m *view.Map, want live.Want) {
 	rows := v.Rows(m, want)
-	if len(rows) == 0 {
+	if rows.Len() == 0 {
 		return
 	}
 	p := view.NewProfile(&view.Snapshot{Map: m, Rows: rows})

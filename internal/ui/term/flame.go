@@ -41,7 +41,7 @@ func (m *Model) profile(p *pane) *trieOf {
 		return old
 	}
 	rows := m.State.Rows(p.m, want)
-	if len(rows) == 0 {
+	if rows.Len() == 0 {
 		return nil
 	}
 	prof := view.NewProfile(&view.Snapshot{Map: p.m, Rows: rows})

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/export"
-	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/proc"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
@@ -221,11 +220,12 @@ func (c *client) snapshot(s *view.Snapshot) {
 	if s.Map.Profile() {
 		// There may be very many stacks: the page is told what they come to.
 		sum := int64(0)
-		for _, row := range s.Rows {
+		for i := range s.Rows.Len() {
+			row := s.Rows.At(i)
 			sum = view.Plus(sum, s.Map.Weigh(row.Value))
 		}
 		// began was written before the first stream collects, and does not change any more.
-		c.record(map[string]any{"type": "profile", "name": s.Map.Name, "entries": len(s.Rows), "weight": sum,
+		c.record(map[string]any{"type": "profile", "name": s.Map.Name, "entries": s.Rows.Len(), "weight": sum,
 			"t": int64(s.End - c.v.status.began.Boot), "refusal": s.Refused.String()})
 		return
 	}
@@ -302,11 +302,8 @@ func drawn(line *history.Line, s *view.Snapshot) (keys []history.Key, names []st
 	if !s.Map.Keyed() || s.Map.Kind == view.Histogram {
 		return nil, nil
 	}
-	rows := slices.Clone(s.Rows)
-	order.Stably(rows, func(a, b view.Row) int {
-		return cmp.Compare(s.Map.Weigh(b.Value), s.Map.Weigh(a.Value))
-	})
-	for _, row := range rows {
+	for _, n := range s.Rows.Arrange(view.ByWeight, s.Map.Weigh) {
+		row := s.Rows.At(int(n))
 		key, ok := line.Key(row.Key)
 		// History may not keep a key apart, and others are none.
 		if !ok || row.Others > 0 {

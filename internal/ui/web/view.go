@@ -237,5 +237,5 @@ func (v *View) part(m *view.Map, from, to time.Duration) *view.Snapshot {
 		start, _ = line.Span(i)
 		_, end = line.Span(j - 1)
 	}
-	return &view.Snapshot{Map: m, Start: start, End: end, Rows: line.Rows(i, j), Complete: true}
+	return &view.Snapshot{Map: m, Start: start, End: end, Rows: view.RowsOf(line.Rows(i, j)), Complete: true}
 }

@@ -81,15 +81,17 @@ func (f *fixture) look(reads map[string]uint64, small, large uint64) {
 	f.boot += time.Second
 	snap := view.Snapshot{Seq: f.seq, Start: f.boot, End: f.boot, Totals: true, Complete: true}
 	snap.Map = f.reads
+	var rows []view.Row
 	for comm, n := range reads {
-		snap.Rows = append(snap.Rows, view.Row{Key: value.Str(comm), Value: value.Uint(n)})
+		rows = append(rows, view.Row{Key: value.Str(comm), Value: value.Uint(n)})
 	}
+	snap.Rows = view.RowsOf(rows)
 	f.take(snap)
-	snap.Map, snap.Rows = f.sizes, []view.Row{{Value: value.Hist{Buckets: []value.Bucket{
-		{Min: 2, Max: 3, Count: small}, {Min: 4, Max: 7, Count: large}}}}}
+	snap.Map, snap.Rows = f.sizes, view.RowsOf([]view.Row{{Value: value.Hist{Buckets: []value.Bucket{
+		{Min: 2, Max: 3, Count: small}, {Min: 4, Max: 7, Count: large}}}}})
 	f.take(snap)
 	stack := &value.Stack{User: true, Addrs: []uint64{1, 2}, Namer: namer{}}
-	snap.Map, snap.Rows = f.stacks, []view.Row{{Key: stack, Value: value.Uint(small + large)}}
+	snap.Map, snap.Rows = f.stacks, view.RowsOf([]view.Row{{Key: stack, Value: value.Uint(small + large)}})
 	f.take(snap, view.Refreshed{Boot: f.boot})
 }
 

@@ -111,7 +111,8 @@ func TestRanges(t *testing.T) {
 				at := time.Duration(look) * time.Second
 				states[at] = m.state()
 				models[at] = &model{m.m, states[at]}
-				h.Take(view.Snapshot{Map: m.m, Rows: m.snapshot(), Totals: k != view.Gauge, Complete: true, End: at})
+				h.Take(view.Snapshot{Map: m.m, Rows: view.RowsOf(m.snapshot()), Totals: k != view.Gauge,
+					Complete: true, End: at})
 			}
 			l := h.Line(m.m)
 			if l.bytes > o.Bytes && l.Len() > 1 {
@@ -166,7 +167,7 @@ func TestSums(t *testing.T) {
 				if n > 0 {
 					rows = append(rows, view.Row{Key: value.Null{}, Value: m.value(folded), Others: int32(n)})
 				}
-				h.Take(view.Snapshot{Map: m.m, Rows: rows, Totals: true, Complete: true,
+				h.Take(view.Snapshot{Map: m.m, Rows: view.RowsOf(rows), Totals: true, Complete: true,
 					End: time.Duration(look) * time.Second})
 				want := float64(folded[0])
 				for _, row := range m.rows {
@@ -203,14 +204,14 @@ func TestWindows(t *testing.T) {
 	h.Take(view.Begin{Boot: time.Second})
 	row := func(n uint64) []view.Row { return []view.Row{{Key: value.Str("a"), Value: value.Uint(n)}} }
 	for _, item := range []view.Item{
-		view.Snapshot{Map: m, Rows: row(5), Totals: true, Complete: true, End: 2 * time.Second},
-		view.Mark{Map: m, Rows: row(7), Boot: 3 * time.Second},
+		view.Snapshot{Map: m, Rows: view.RowsOf(row(5)), Totals: true, Complete: true, End: 2 * time.Second},
+		view.Mark{Map: m, Rows: view.RowsOf(row(7)), Boot: 3 * time.Second},
 		view.Cleared{Map: m, Boot: 4 * time.Second},
-		view.Mark{Map: m, Rows: row(1), Boot: 5 * time.Second}, // printed twice before it is cleared
-		view.Mark{Map: m, Rows: row(2), Boot: 6 * time.Second},
+		view.Mark{Map: m, Rows: view.RowsOf(row(1)), Boot: 5 * time.Second}, // printed twice before it is cleared
+		view.Mark{Map: m, Rows: view.RowsOf(row(2)), Boot: 6 * time.Second},
 		view.Cleared{Map: m, Boot: 7 * time.Second},
 		view.Cleared{Map: m, Boot: 8 * time.Second}, // nothing was printed
-		view.Mark{Map: m, Rows: row(9), Boot: 9 * time.Second, AtEnd: true},
+		view.Mark{Map: m, Rows: view.RowsOf(row(9)), Boot: 9 * time.Second, AtEnd: true},
 	} {
 		h.Take(item)
 	}
@@ -235,7 +236,7 @@ func TestResets(t *testing.T) {
 	m := &view.Map{Name: "@", Kind: view.Counter}
 	h := New(Options{})
 	for i, n := range []uint64{5, 9, 3, 1<<64 - 2, 3} {
-		h.Take(view.Snapshot{Map: m, Rows: []view.Row{{Value: value.Uint(n)}}, Complete: true,
+		h.Take(view.Snapshot{Map: m, Rows: view.RowsOf([]view.Row{{Value: value.Uint(n)}}), Complete: true,
 			End: time.Duration(i)})
 	}
 	l := h.Line(m)
@@ -250,7 +251,7 @@ func TestGaugesGo(t *testing.T) {
 	h := New(Options{})
 	rows := []view.Row{{Key: value.Str("a"), Value: value.Int(-3)}, {Key: value.Str("b"), Value: value.Int(4)}}
 	for i, n := range []int{2, 1, 1, 2} {
-		h.Take(view.Snapshot{Map: m, Rows: rows[:n], Complete: true, End: time.Duration(i)})
+		h.Take(view.Snapshot{Map: m, Rows: view.RowsOf(rows[:n]), Complete: true, End: time.Duration(i)})
 	}
 	l := h.Line(m)
 	key, ok := l.Key(value.Str("b"))
@@ -296,7 +297,8 @@ func TestHeat(t *testing.T) {
 			m.update(r, "a")
 			m.update(r, "b")
 		}
-		h.Take(view.Snapshot{Map: m.m, Rows: m.snapshot(), Totals: true, Complete: true, End: time.Duration(i)})
+		h.Take(view.Snapshot{Map: m.m, Rows: view.RowsOf(m.snapshot()), Totals: true, Complete: true,
+			End: time.Duration(i)})
 	}
 	l := h.Line(m.m)
 	a, _ := l.Key(value.Str("a"))
@@ -321,8 +323,8 @@ func TestAsleep(t *testing.T) {
 	h := New(Options{Span: time.Hour})
 	h.Take(view.Begin{})
 	look := func(at time.Duration, n int) {
-		h.Take(view.Snapshot{Map: m, Start: at, End: at, Rows: []view.Row{{Value: value.Uint(n)}}, Totals: true,
-			Complete: true})
+		h.Take(view.Snapshot{Map: m, Start: at, End: at, Rows: view.RowsOf([]view.Row{{Value: value.Uint(n)}}),
+			Totals: true, Complete: true})
 	}
 	look(1, 5)
 	h.Take(view.Asleep{From: 1, Boot: 60})
@@ -374,12 +376,13 @@ func TestLeftOut(t *testing.T) {
 				rows = append(rows, row)
 			}
 			total = append(total, grew)
-			rec.Take(view.Snapshot{Map: m, Seq: uint64(at + 1), End: time.Duration(at + 1), Rows: rows, Totals: true,
-				Complete: true})
+			rec.Take(view.Snapshot{Map: m, Seq: uint64(at + 1), End: time.Duration(at + 1), Rows: view.RowsOf(rows),
+				Totals: true, Complete: true})
 		}
 		for _, s := range rec.Run().Past {
 			if s.Left > 0 {
-				s.Rows = append(s.Rows, view.Row{Key: value.Null{}, Value: s.Others, Others: int32(s.Left)})
+				others := view.Row{Key: value.Null{}, Value: s.Others, Others: int32(s.Left)}
+				s.Rows = view.RowsOf(append(s.Rows.List(), others))
 			}
 			h.Take(s)
 		}

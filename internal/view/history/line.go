@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"hash/fnv"
 	"slices"
 	"sort"
 	"time"
@@ -29,13 +28,14 @@ type Line struct {
 	round uint64
 	like  value.Value // a value of the map; of histograms the one with all buckets
 	// outside has the hashes of keys that are counted among the others.
-	outside map[uint64]bool
+	outside hashes
+	apart   int  // how many of them one look or window had, at most
 	others  int  // how many stood in one row, at most
 	left    bool // the last look left rows out
 	free    []Key
 	evicted uint64 // the round in which numbers were freed last
 
-	open   []view.Row // of a window that was printed but not cleared yet
+	open   view.Rows // of a window that was printed but not cleared yet
 	openAt time.Duration
 	marked bool
 	asleep view.Asleep // since the last column, if it ends after that
@@ -49,9 +49,6 @@ const (
 	Others Key = 0
 	All    Key = -1
 )
-
-// maxOutside is how many keys that are not kept apart are remembered by their hash.
-const maxOutside = 1 << 20
 
 // A known key.
 type known struct {
@@ -74,22 +71,22 @@ type column struct {
 func newLine(m *view.Map, begin time.Duration, most int) *Line {
 	return &Line{
 		Map: m, Windows: m.Window && m.Kind.Additive(), most: most, base: column{start: begin, end: begin},
-		keys: make([]known, 1), ids: map[string]Key{}, outside: map[uint64]bool{},
+		keys: make([]known, 1), ids: map[string]Key{},
 	}
 }
 
 // look adds what a read of the map has found, and reports whether anything changed.
 // totals: the rows are of the whole run, so that what is missing is among the others.
 // left: some rows were left out; what they grew by is the others'.
-func (l *Line) look(rows []view.Row, totals, left bool, at time.Duration) (changed bool) {
+func (l *Line) look(rows view.Rows, totals, left bool, at time.Duration) (changed bool) {
 	l.round++
 	wasLeft := l.left
 	l.left = left
 	var cells []cell
 	var others []uint64
-	k, before := l.Map.Kind, &l.keys[Others].last
+	k, before, apart := l.Map.Kind, &l.keys[Others].last, 0
 	for _, n := range l.heaviestFirst(rows) {
-		row := &rows[n]
+		row := rows.At(int(n))
 		words := l.wordsOf(row.Value)
 		if words == nil {
 			continue
@@ -98,7 +95,9 @@ func (l *Line) look(rows []view.Row, totals, left bool, at time.Duration) (chang
 		l.others = max(l.others, int(row.Others))
 		if row.Others == 0 {
 			var late bool
-			key, late = l.number(row.Key)
+			if key, late = l.number(row.Key); key == Others {
+				apart++
+			}
 			late = late || wasLeft && key != Others && l.keys[key].seen+1 != l.round
 			// number may have moved keys, and with them what before points to.
 			if before = &l.keys[Others].last; late && k != view.Gauge {
@@ -116,6 +115,7 @@ func (l *Line) look(rows []view.Row, totals, left bool, at time.Duration) (chang
 		of.seen, of.last = l.round, words
 		cells = appendChange(cells, k, key, words, was)
 	}
+	l.apart = max(l.apart, apart)
 	// Keys that were not read are gone, or among the rows that the look left out.
 	for i := 1; i < len(l.keys); i++ {
 		of := &l.keys[i]
@@ -180,10 +180,11 @@ func words0(k view.Kind, words []uint64) []uint64 {
 // close makes a column of the window that was printed.
 func (l *Line) close() {
 	l.round++
+	apart := 0
 	var cells []cell
 	var others []uint64
 	for _, n := range l.heaviestFirst(l.open) {
-		row := &l.open[n]
+		row := l.open.At(int(n))
 		words := l.wordsOf(row.Value)
 		if zero(l.Map.Kind, words) {
 			continue
@@ -191,7 +192,9 @@ func (l *Line) close() {
 		key := Others
 		if row.Others == 0 {
 			// A window is a change by itself, whoever had the key before.
-			key, _ = l.number(row.Key)
+			if key, _ = l.number(row.Key); key == Others {
+				apart++
+			}
 		}
 		if key == Others {
 			others = add(l.Map.Kind, others, words)
@@ -200,11 +203,12 @@ func (l *Line) close() {
 		l.keys[key].seen = l.round
 		cells = append(cells, cell{key, words})
 	}
+	l.apart = max(l.apart, apart)
 	if others != nil {
 		cells = append(cells, cell{Others, others})
 	}
 	l.push(cells, l.openAt)
-	l.open, l.marked = nil, false
+	l.open, l.marked = view.Rows{}, false
 }
 
 // wordsOf are the words of a value of the map, of which it learns how values look.
@@ -223,13 +227,15 @@ func (l *Line) wordsOf(v value.Value) []uint64 {
 
 // heaviestFirst are rows in the order in which they are given numbers, when there are
 // more than numbers.
-func (l *Line) heaviestFirst(rows []view.Row) []int32 {
-	return view.Arrange(rows, func(a, b *view.Row) int {
-		if len(rows) <= l.most {
-			return 0
-		}
-		return cmp.Compare(l.Map.Weigh(b.Value), l.Map.Weigh(a.Value))
-	})
+func (l *Line) heaviestFirst(rows view.Rows) []int32 {
+	if rows.Len() > l.most {
+		return rows.Arrange(view.ByWeightApart, l.Map.Weigh)
+	}
+	out := make([]int32, rows.Len())
+	for i := range out {
+		out[i] = int32(i)
+	}
+	return out
 }
 
 // number is that of a key, Others if there is none left. late: the key was among the
@@ -252,14 +258,11 @@ func (l *Line) number(v value.Value) (key Key, late bool) {
 		l.keys = append(l.keys, known{})
 	default:
 		// The hash is remembered: the key may be kept apart later.
-		if len(l.outside) < maxOutside {
-			l.outside[hash] = true
-		}
+		l.outside.add(hash)
 		return Others, false
 	}
 	// Once not all fit, any new key may have been among the others.
-	late = l.outside[hash] || len(l.outside) >= maxOutside
-	delete(l.outside, hash)
+	late = l.outside.remove(hash) || l.outside.len >= maxOutside
 	l.ids[id], l.keys[key] = key, known{key: v, id: id}
 	l.bytes += keyBytes(id)
 	return key, late
@@ -291,9 +294,7 @@ func (l *Line) evict() {
 		if !gauge {
 			l.keys[Others].last = add(l.Map.Kind, l.keys[Others].last, of.last)
 		}
-		if len(l.outside) < maxOutside {
-			l.outside[hashed(of.id)] = true
-		}
+		l.outside.add(hashed(of.id))
 		delete(l.ids, of.id)
 		l.bytes -= keyBytes(of.id)
 		*of = known{}
@@ -309,13 +310,6 @@ func (l *Line) evict() {
 		}
 	}
 	l.base = makeColumn(l.Map.Kind, kept, l.base.start, l.base.end)
-}
-
-// hashed stands for a key that is not kept, in less room.
-func hashed(id string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(id))
-	return h.Sum64()
 }
 
 // drop lets columns go that ended before a time.

@@ -54,7 +54,7 @@ func (l *Line) Rows(i, j int) []view.Row {
 		}
 		row := view.Row{Key: l.keys[key].key, Value: valueOf(words, l.like)}
 		if Key(key) == Others {
-			row.Key, row.Others = value.Null{}, int32(max(len(l.outside), l.others, 1))
+			row.Key, row.Others = value.Null{}, int32(max(l.Left(), l.others, 1))
 		}
 		rows = append(rows, row)
 	}
@@ -70,7 +70,7 @@ func (l *Line) Key(v value.Value) (Key, bool) {
 }
 
 // Left is how many keys are not kept apart.
-func (l *Line) Left() int { return len(l.outside) }
+func (l *Line) Left() int { return max(l.outside.len, l.apart) }
 
 // Measure says which number of a value is meant.
 type Measure uint8

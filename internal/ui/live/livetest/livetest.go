@@ -3,6 +3,7 @@ package livetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,11 +110,16 @@ func (p *Player) Second() {
 		bytes = append(bytes, view.Row{Key: value.Tuple{Stack(path...), value.Str(c)},
 			Value: value.Uint(uint64(s) * uint64(4096*(6-i)*(6-i)))})
 	}
-	p.To.Take(view.Mark{Map: Reads, Rows: reads, Boot: now - 20*time.Millisecond, Top: 5, Div: 1})
+	p.To.Take(view.Mark{Map: Reads, Rows: view.RowsOf(slices.Clone(reads)), Boot: now - 20*time.Millisecond, Top: 5,
+		Div: 1})
 	p.To.Take(view.Cleared{Map: Reads, Boot: now - 10*time.Millisecond})
-	look := func(m *view.Map, rows []view.Row) {
-		p.To.Take(view.Snapshot{Map: m, Seq: uint64(s), Start: now, End: now, Rows: rows, Totals: m.Kind.Additive(),
-			AllHeld: m == Calls, Complete: true})
+	look := func(m *view.Map, list []view.Row) {
+		snap := view.Snapshot{Map: m, Seq: uint64(s), Start: now, End: now, Rows: view.RowsOf(list),
+			Totals: m.Kind.Additive(), Complete: true}
+		if m == Calls {
+			snap.Now = snap.Rows
+		}
+		p.To.Take(snap)
 	}
 	look(Micros, micros)
 	for i := range reads {
