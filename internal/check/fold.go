@@ -124,8 +124,9 @@ func foldInt(op syntax.Token, x, y number) (r number, code, problem string) {
 			return r, "bad-shift", "shift count must be between 0 and 63"
 		}
 		if op == syntax.Shl {
-			r = number{x.neg, x.mag << y.mag}
-			ok = r.mag>>y.mag == x.mag && r.inRange()
+			// Bits are shifted out, as those of masks are meant to be: ~0 << 12.
+			b := x.bits() << y.mag
+			r = fromBits(b, x.neg && int64(b) < 0)
 		} else if x.neg {
 			r = fromBits(uint64(int64(x.bits())>>y.mag), true)
 		} else {

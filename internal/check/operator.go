@@ -338,9 +338,9 @@ func (w *walker) unary(e *syntax.Unary) val {
 		if isInt && x.Type != types.Bool {
 			v := val{Flex: types.Flex{Type: types.IntOf(8, i.Signed)}, space: x.space}
 			if x.k.Kind != builtin.NoConst {
-				bits := operator.Negate(x.k.Int)
+				bits := operator.Negate(x.k.Int, i)
 				if e.Op == syntax.Tilde {
-					bits = operator.Complement(x.k.Int)
+					bits = operator.Complement(x.k.Int, i)
 				}
 				v.k = typed(bits, types.IntOf(8, i.Signed))
 			}

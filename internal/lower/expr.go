@@ -308,14 +308,23 @@ func (f *fn) compare(e *syntax.Binary) *ir.Value {
 	return b.Arith(code, x, y)
 }
 
+// wrapped is what operator.Wrap leaves of the result of a unary operator.
+func (f *fn) wrapped(e *syntax.Unary, v *ir.Value) *ir.Value {
+	i, ok := types.IsInteger(f.info.Types[e.X])
+	if !ok || i.Signed || i.Bytes == 8 {
+		return v
+	}
+	return f.b.And(v, 1<<(8*i.Bytes)-1)
+}
+
 // unary is a prefix operator on a number or a pointer.
 func (f *fn) unary(e *syntax.Unary) *ir.Value {
 	b := f.b
 	switch e.Op {
 	case syntax.Sub:
-		return b.Emit(ir.Neg, ir.I64, f.number(f.integer(e.X)))
+		return f.wrapped(e, b.Emit(ir.Neg, ir.I64, f.number(f.integer(e.X))))
 	case syntax.Tilde:
-		return b.Xor(f.number(f.integer(e.X)), -1)
+		return f.wrapped(e, b.Xor(f.number(f.integer(e.X)), -1))
 	case syntax.Not:
 		return b.Eq(f.condition(e.X), 0)
 	case syntax.Mul:

@@ -60,9 +60,18 @@ func (r Rule) Fold(x, y uint64) uint64 {
 	return out
 }
 
-// Negate and Complement fold the unary operators.
-func Negate(x uint64) uint64     { return compute(ir.Neg, x, 0) }
-func Complement(x uint64) uint64 { return compute(ir.Xor, x, ^uint64(0)) }
+// Negate and Complement fold the unary operators on a value of a type.
+func Negate(x uint64, t *types.Int) uint64     { return Wrap(compute(ir.Neg, x, 0), t) }
+func Complement(x uint64, t *types.Int) uint64 { return Wrap(compute(ir.Xor, x, ^uint64(0)), t) }
+
+// Wrap yields what is left of the result of a unary operator on a value of a type: an unsigned one
+// wraps around at its own width, though the type of the result is uint64.
+func Wrap(x uint64, t *types.Int) uint64 {
+	if t.Signed {
+		return x
+	}
+	return Convert(x, t)
+}
 
 func compute(op ir.Op, x, y uint64) uint64 {
 	out, _ := ir.Compute(op, 0, false, x, y)

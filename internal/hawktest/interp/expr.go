@@ -197,7 +197,7 @@ func (m *machine) index(e *syntax.Index) val {
 }
 
 // unary yields 64 bits whatever the operand has, and keeps its signedness: -x of a uint8 is a
-// uint64.
+// uint64, but not above 255.
 func (m *machine) unary(e *syntax.Unary) val {
 	x := m.eval(e.X)
 	if e.Op == syntax.Not {
@@ -208,11 +208,15 @@ func (m *machine) unary(e *syntax.Unary) val {
 		fail("%s on %s", e.Op, m.typeOf(e.X))
 	}
 	m.expect(e, types.IntOf(8, i.Signed))
+	keep := ^uint64(0)
+	if !i.Signed {
+		keep >>= 64 - 8*i.Bytes
+	}
 	switch e.Op {
 	case syntax.Sub:
-		return -x.(uint64)
+		return -x.(uint64) & keep
 	case syntax.Tilde:
-		return ^x.(uint64)
+		return ^x.(uint64) & keep
 	}
 	fail("%s", e.Op)
 	return nil

@@ -2,6 +2,7 @@ package interp
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 
 	"github.com/hawktrace/hawk/internal/builtin"
@@ -11,8 +12,8 @@ import (
 
 // checkFolding works out a folded expression once more, with numbers of any
 // size. What is not made of literals and operators is believed. Literals have no width while
-// they are folded, so that nothing wraps around; a result that no type holds has been refused by
-// the checker.
+// they are folded, so that nothing wraps around but what is shifted to the left; a result that no type
+// holds has been refused by the checker.
 func (m *machine) checkFolding(e syntax.Expr, k builtin.Const) {
 	want, ok := folded(e)
 	if !ok {
@@ -206,7 +207,12 @@ func foldedBinary(op syntax.Token, x, y any) (any, bool) {
 	case syntax.Mod:
 		return out.Rem(a, b), true
 	case syntax.Shl:
-		return out.Lsh(a, uint(b.Uint64())), true
+		// What is shifted beyond 64 bits is lost.
+		b := new(big.Int).And(out.Lsh(a, uint(b.Uint64())), new(big.Int).SetUint64(math.MaxUint64)).Uint64()
+		if a.Sign() < 0 {
+			return out.SetInt64(int64(b)), true
+		}
+		return out.SetUint64(b), true
 	case syntax.Shr:
 		return out.Rsh(a, uint(b.Uint64())), true
 	}
