@@ -40,8 +40,8 @@ type command struct {
 	stdin    io.Reader
 	out, err io.Writer
 	machine  *machine.Machine
-	wanted   *output.Match // the rows that --match asks for, nil for all
-	percent  int           // of garbage that a run has, while hawk makes it ready; else 0
+	wanted   []output.Match // what --match asks for of rows
+	percent  int            // of garbage that a run has, while hawk makes it ready; else 0
 }
 
 // Main runs hawk with the arguments after the program name and returns the exit status. What

@@ -193,8 +193,8 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 // what it is asked for.
 func (c *command) badColumns(o *object.Object) error {
 	names := show.RowColumns(o)
-	if c.match != "" {
-		if err := c.readMatch(names); err != nil {
+	for _, text := range c.match {
+		if err := c.readMatch(text, names); err != nil {
 			return err
 		}
 	}
@@ -206,26 +206,26 @@ func (c *command) badColumns(o *object.Object) error {
 	return nil
 }
 
-// readMatch reads --match: what stands in front of a = is a column, if one of those that are
+// readMatch reads one --match: what stands in front of a = is a column, if one of those that are
 // shown is called so. So an expression that has a = in it can be given without being taken for a
 // column.
-func (c *command) readMatch(names []string) error {
+func (c *command) readMatch(match string, names []string) error {
 	if len(names) == 0 {
 		return errors.New("--match is about rows, and the script prints none")
 	}
-	column, text, cut := strings.Cut(c.match, "=")
+	column, text, cut := strings.Cut(match, "=")
 	if !cut || !slices.Contains(names, column) {
 		named := func(e tool.Entry) bool { return e.Name == column }
 		if cut && c.tool != nil && slices.ContainsFunc(c.tool.Output, named) {
 			return fmt.Errorf("--match: column %s is not shown; there are: %s", column, strings.Join(names, ", "))
 		}
-		column, text = "", c.match
+		column, text = "", match
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
 		return fmt.Errorf("--match: %w", err)
 	}
-	c.wanted = &output.Match{Column: column, Text: re}
+	c.wanted = append(c.wanted, output.Match{Column: column, Text: re})
 	return nil
 }
 

@@ -93,14 +93,14 @@ type settings struct {
 	duration    time.Duration // 0: no limit
 	columns     []string      // of rows, nil for all
 	noHeader    bool
-	match       string  // what rows are to match, "" for all
-	events      uint64  // rows to end after, 0: no limit
-	maxKeys     string  // of a map, "": as the script says
-	maxProbes   int     // 0: as the script says
-	maxOverhead float64 // percent of a CPU; 0: no limit
-	exitStatus  string  // "child", or "" for hawk's own
-	shell       string  // of --completion
-	record      string  // of --record-machine
+	match       []string // what rows are to match
+	events      uint64   // rows to end after, 0: no limit
+	maxKeys     string   // of a map, "": as the script says
+	maxProbes   int      // 0: as the script says
+	maxOverhead float64  // percent of a CPU; 0: no limit
+	exitStatus  string   // "child", or "" for hawk's own
+	shell       string   // of --completion
+	record      string   // of --record-machine
 	includeDirs []string
 	includes    []string
 	aot         string // the executable to write, "" for none
@@ -198,7 +198,7 @@ func (s *settings) setMatch(text string) error {
 	if _, err := regexp.Compile(text); err != nil {
 		return usagef("USAGE: invalid value for --match: %v", err)
 	}
-	s.match = text
+	s.match = append(s.match, text)
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 type Chosen struct {
 	Sink
 	Columns []string // to be shown, in this order; nil: all
-	Match   *Match   // the rows that are wanted; nil: all
+	Match   []Match  // what the rows that are wanted match, each of them
 	Most    uint64   // rows; 0: all
 	Full    func()   // is told that there are so many
 
@@ -35,7 +35,7 @@ type plan struct {
 	cells   []int    // which of the cells stand in its columns
 	below   int      // the first that has no column
 	columns []Column // of all cells that have one
-	matched []int    // the cells that the match looks at
+	matched [][]int  // the cells that each match looks at
 }
 
 // Write writes an item, but for rows that do not match or are beyond the most, and columns
@@ -80,22 +80,30 @@ func (c *Chosen) Write(item Item) error {
 // wants reports whether a row matches, by the text of one of its columns; line: or of all of them.
 // The text is what the user sees and writes the expression for, units and all.
 func (c *Chosen) wants(p *plan, cells []value.Value, r *Row, line bool) bool {
-	if c.Match == nil {
-		return true
+	for n := range c.Match {
+		if !c.matches(n, p, cells, r, line) {
+			return false
+		}
 	}
-	for _, i := range p.matched {
-		if c.cell = p.columns[i].append(c.cell[:0], cells[i], r); c.Match.Text.Match(c.cell) {
+	return true
+}
+
+// matches is wants for one of the matches.
+func (c *Chosen) matches(n int, p *plan, cells []value.Value, r *Row, line bool) bool {
+	m := &c.Match[n]
+	for _, i := range p.matched[n] {
+		if c.cell = p.columns[i].append(c.cell[:0], cells[i], r); m.Text.Match(c.cell) {
 			return true
 		}
 	}
-	if !line || c.Match.Column != "" {
+	if !line || m.Column != "" {
 		return false
 	}
 	columns, _ := ParseColumns(p.spec)
 	c.cell = appendLine(c.cell[:0], columns, len(columns), func(cell []byte, k int) []byte {
 		return columns[k].append(cell, cells[p.cells[k]], r)
 	})
-	return c.Match.Text.Match(c.cell)
+	return m.Text.Match(c.cell)
 }
 
 // writeTable writes what is left of a table. Each of its rows counts as one. The top ones are
@@ -164,11 +172,15 @@ func (c *Chosen) plan(spec string) plan {
 		}
 	}
 	p.spec = strings.Join(shown, " ")
-	if p.matched = p.cells; c.Match != nil && c.Match.Column != "" {
-		p.matched = nil
-		if i := slices.IndexFunc(columns, func(o Column) bool { return o.Name == c.Match.Column }); i >= 0 {
-			p.matched = []int{i}
+	for i := range c.Match {
+		looks := p.cells
+		if name := c.Match[i].Column; name != "" {
+			looks = nil
+			if i := slices.IndexFunc(columns, func(o Column) bool { return o.Name == name }); i >= 0 {
+				looks = []int{i}
+			}
 		}
+		p.matched = append(p.matched, looks)
 	}
 	if c.plans == nil {
 		c.plans = map[string]plan{}
