@@ -19,10 +19,11 @@ func (Shown) item() {}
 
 // Names are the words for a map: for the parts of its key and for its values.
 type Names struct {
-	Title string // what stands in front of all; "" for nothing
-	Parts []PartName
-	Total string // how many values of a histogram there are; "" if that is not shown
-	Value string
+	Title  string // what stands in front of all; "" for nothing
+	Parts  []PartName
+	Total  string // how many values of a histogram there are; "" if that is not shown
+	Value  string
+	Beside bool // the value's name stands in brackets behind the last word: "operation (us)"
 }
 
 // A PartName names a part of a key, or two of them: "pid(comm)".
@@ -30,12 +31,12 @@ type PartName struct{ Name, With string }
 
 // ParseNames reads the words for a map whose key has so many parts: one for each, or
 // NAME(NAME) for two, then, if wanted, one for the number of values of a histogram, and
-// one for the values. A title with a comma behind may stand in front.
+// one for the values, which may have brackets around. A title with a comma behind may stand in front.
 // It is called when a script is compiled, for its errors, and again when a map is shown.
 func ParseNames(text string, parts int) (Names, error) {
 	var n Names
-	if title, rest, titled := strings.Cut(text, ", "); titled {
-		n.Title, text = title, rest
+	if end := strings.LastIndex(text, ", "); end >= 0 { // which the title may have in it, too
+		n.Title, text = text[:end], text[end+2:]
 	}
 	words := strings.Fields(text)
 	for parts > 0 && len(words) > 0 {
@@ -58,6 +59,9 @@ func ParseNames(text string, parts int) (Names, error) {
 		n.Value = words[0]
 	default:
 		return n, fmt.Errorf("behind the names of the key's parts stands one for the values")
+	}
+	if unit, beside := strings.CutPrefix(n.Value, "("); beside && strings.HasSuffix(unit, ")") {
+		n.Value, n.Beside = unit[:len(unit)-1], true
 	}
 	return n, nil
 }
@@ -99,6 +103,9 @@ func (n *Names) appendLabel(dst []byte, e Entry) []byte {
 	}
 	if w, ok := weight(e.Value); ok && n.Total != "" {
 		words = append(words, n.Total+" = "+strconv.FormatUint(w, 10))
+	}
+	if n.Beside {
+		return append(dst, strings.Join(words, ", ")+" ("+n.Value+")"...)
 	}
 	return append(dst, strings.Join(append(words, n.Value), ", ")...)
 }

@@ -15,10 +15,10 @@ var _ = builtin.Define(builtin.Func{
 	Params: []builtin.Param{builtin.StringLit.Named("names"), builtin.WholeMap.Named("map")},
 	Doc: "Prints maps as `print()` does, under words in place of the map's name: one for each part of the key, " +
 		"and one for the values, `show(\"disk usecs\", @h)` for `disk = vda, usecs:`. `pid(comm)` is for two " +
-		"parts, shown as `pid = 5190 (spin)`. A name more in front of the last is for how many values a histogram " +
-		"has. Words in front of a comma are a title: `show(\"query latency, msecs\", @h)`. A stack in the key " +
-		"stands above the line. If the statements behind it clear all of the maps, " +
-		"reading and clearing are one pass. `-f json` makes a record for each key.",
+		"parts, shown as `pid = 5190 (spin)`, and `(us)` at the end for `disk = vda (us):`. A name more in front " +
+		"of the last is for how many values a histogram has. Words in front of the last comma are a title: " +
+		"`show(\"query latency, msecs\", @h)`. A stack in the key stands above the line. If the statements behind " +
+		"it clear all of the maps, reading and clearing are one pass. `-f json` makes a record for each key.",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @size[comm] = hist(args.ret); } ` +
 		`interval:s:5 { show("comm bytes", @size); clear(@size); }`,
 	Check: func(c *builtin.Call) types.Type {
