@@ -40,6 +40,7 @@ type command struct {
 	stdin    io.Reader
 	out, err io.Writer
 	machine  *machine.Machine
+	entitled bool           // the title of the tool is what its operands say
 	wanted   []output.Match // what --match asks for of rows
 	percent  int            // of garbage that a run has, while hawk makes it ready; else 0
 }

@@ -289,6 +289,9 @@ func (c *command) finishTool() error {
 			if c.narrow[value] == nil || !slices.Contains(c.given[o.Name], value) {
 				c.given[o.Name] = append(c.given[o.Name], value)
 			}
+			if o.Kind == "probe" {
+				c.entitle(rest[0])
+			}
 			rest = rest[1:]
 		}
 		if c.given[o.Name] == nil && !c.stop {
@@ -306,6 +309,15 @@ func (c *command) finishTool() error {
 		return c.noOperand(fmt.Errorf("\"%s\" is one operand too many", rest[0]))
 	}
 	return nil
+}
+
+// entitle has a tool with a title say what was asked for, as it was written, unless --title does.
+func (c *command) entitle(operand string) {
+	for i := range c.tool.Options {
+		if titles := c.given["title"]; c.tool.Options[i].Name == "title" && (titles == nil || c.entitled) {
+			c.given["title"], c.entitled = []string{strings.Join(append(titles, operand), ", ")}, true
+		}
+	}
 }
 
 // operandValue reads what may be an operand; others says that it is a later one.
