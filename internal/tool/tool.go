@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/pack"
@@ -97,14 +98,16 @@ func Library(name string) (text string, ok bool) {
 	return text, err == nil
 }
 
-// common are lines that many tools have, those that most have last. Where it changes all are packed anew.
-//
-//go:embed common.txt
-var common string
+//go:embed common.txt.z
+var commonPacked string
+
+// common are lines that several tools have, those that most have last: common.txt, packed. Where it changes all
+// are packed anew.
+var common = sync.OnceValue(func() string { return pack.Inflate(commonPacked) })
 
 // unpacked is the text of a packed file.
 func unpacked(name string) (string, error) {
-	text, err := pack.FileLike(packed, packedDir+"/"+name, common)
+	text, err := pack.FileLike(packed, packedDir+"/"+name, common())
 	return string(text), err
 }
 
