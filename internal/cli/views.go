@@ -462,15 +462,17 @@ func (v *saver) done(c *command) error {
 	for _, t := range v.targets {
 		for _, m := range t.maps {
 			s := run.Snapshot(m)
-			if s != nil && !t.format.Bounds && view.AtLeast(s) {
+			if s == nil || t.format.Bounds {
+				continue
+			}
+			low, left := view.Unsaid(s)
+			if low {
 				c.warn(fmt.Sprintf("%s: totals of %s are lower bounds, as programs delete elements of it", t.name(),
 					m.Name))
 			}
-			if s != nil && t.format.Takes.Weighed() && !t.format.Bounds {
-				if n := view.Omitted(s); n > 0 {
-					c.warn(fmt.Sprintf("%s: rows of %s that weigh less than nothing are left out: %s", t.name(), m.Name,
-						view.Grouped(n)))
-				}
+			if left > 0 && t.format.Takes.Weighed() {
+				c.warn(fmt.Sprintf("%s: rows of %s that weigh less than nothing are left out: %s", t.name(), m.Name,
+					view.Grouped(left)))
 			}
 		}
 		// Pages say it themselves, and streams have written all.

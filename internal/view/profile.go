@@ -162,24 +162,16 @@ func omitted(weights []int64) bool {
 	return len(weights) == 0 || slices.ContainsFunc(weights, func(n int64) bool { return n < 0 })
 }
 
-// AtLeast reports whether rows have lower bounds of their totals.
-func AtLeast(s *Snapshot) (any bool) {
-	for i := range s.Rows.Len() {
-		any = any || s.Rows.At(i).AtLeast
-	}
-	return any
-}
-
-// Omitted counts the rows that NewProfile leaves out.
-func Omitted(s *Snapshot) (n int) {
+// Unsaid is what files do not show of a snapshot: that totals are lower bounds, and how many rows NewProfile leaves out.
+func Unsaid(s *Snapshot) (low bool, left int) {
 	var room [2]int64
 	for i := range s.Rows.Len() {
 		row := s.Rows.At(i)
-		if omitted(s.Map.weights(room[:0], row.Value)) {
-			n++
+		if low = low || row.AtLeast; omitted(s.Map.weights(room[:0], row.Value)) {
+			left++
 		}
 	}
-	return n
+	return low, left
 }
 
 // Exported is what files call the map.

@@ -58,20 +58,12 @@ func (r Rows) Len() int {
 func (r Rows) At(i int) Row { return r.of.Row(i) }
 
 // List is a list of all of them, which is the caller's.
-func (r Rows) List() (out []Row) {
-	for i := range r.Len() {
-		out = append(out, r.At(i))
+func (r Rows) List() []Row {
+	out := make([]Row, r.Len())
+	for i := range out {
+		out[i] = r.At(i)
 	}
 	return out
-}
-
-// Pick are some of them, by their numbers.
-func (r Rows) Pick(numbers []int32) Rows {
-	out := make([]Row, len(numbers))
-	for i, n := range numbers {
-		out[i] = r.At(int(n))
-	}
-	return RowsOf(out)
 }
 
 // An Order is one of rows.

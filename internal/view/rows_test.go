@@ -21,8 +21,8 @@ func TestArrange(t *testing.T) {
 		{ByKey, "a b c d null"}, {ByWeight, "d null a c b"}, {ByWeightApart, "d a c b null"},
 	} {
 		got := ""
-		for _, row := range rows.Pick(rows.Arrange(of.by, m.Weigh)).List() {
-			got += fmt.Sprintf("%s ", value.AppendText(nil, row.Key))
+		for _, n := range rows.Arrange(of.by, m.Weigh) {
+			got += fmt.Sprintf("%s ", value.AppendText(nil, rows.At(int(n)).Key))
 		}
 		if got != of.want+" " {
 			t.Errorf("order %d: %s, want %s", of.by, got, of.want)

@@ -153,7 +153,11 @@ func grow(past *[]Snapshot, s *Snapshot, rows Rows, most int, weigh func(value.V
 	one.Now = Rows{}
 	if one.Rows = rows; rows.Len() > most {
 		first := rows.Arrange(ByWeightApart, weigh)
-		one.Rows, one.Left = rows.Pick(first[:most]), rows.Len()-most
+		kept := make([]Row, most)
+		for i := range kept {
+			kept[i] = rows.At(int(first[i]))
+		}
+		one.Rows, one.Left = RowsOf(kept), rows.Len()-most
 		for _, n := range first[most:] {
 			row := rows.At(int(n))
 			one.Rest, one.Left = Plus(one.Rest, s.Map.Count(row.Value)), one.Left+int(max(row.Others-1, 0))
