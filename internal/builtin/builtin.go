@@ -244,11 +244,19 @@ type Call struct {
 	Taken bool
 
 	Result types.Type
-	// Payload is what Check worked out for Lower and Handle.
-	Payload any
+	Found  Found
 
 	// Diags takes messages; nil while types are still being inferred.
 	Diags *source.Diagnostics
+}
+
+// Found is what the Check of a function works out for its Lower.
+type Found struct {
+	Text    string        // of the event: columns, names
+	Extra   []int64       // of the event, or the numbers that enum_in looks for
+	Format  *value.Format // of the event: Text, parsed
+	Args    []syntax.Expr // those that a row sends
+	symbols map[*probe.Point][]spot
 }
 
 // A MapArg is an argument that names a map as a whole.

@@ -103,7 +103,7 @@ var _ = Define(Func{
 		if !distinct(found) {
 			c.Errorf(c.Expr, "not-supported", "uaddr: the probe has several locations that cannot be told apart")
 		}
-		c.Payload = found
+		c.Found.symbols = found
 		if c.Kind.Has&probe.HasRetval != 0 && c.Diags != nil {
 			// Since then the kernel says in a return probe which function it is of.
 			if err := c.Machine.Has(machine.UprobeMulti); err != nil {
@@ -117,7 +117,7 @@ var _ = Define(Func{
 	Space: func(*Call) types.Space { return types.User },
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		b, ctx := g.B(), g.Context()
-		found := c.Payload.(map[*probe.Point][]spot)
+		found := c.Found.symbols
 		ip := user.Breakpoint(ctx)
 		var all [][]spot
 		single, same := true, true

@@ -14,7 +14,7 @@ import (
 // checkFormat is the Check of calls that take a format as their first argument, which user space writes.
 // The format is parsed once, here.
 func checkFormat(c *builtin.Call) types.Type {
-	c.Payload = formatOf(c)
+	c.Found.Format = formatOf(c)
 	return types.Void
 }
 
@@ -134,7 +134,6 @@ func conversionAt(format syntax.Expr, e *value.FormatError) syntax.Node {
 // the text alone.
 func lowerFormat(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 	text, _ := c.Str(0)
-	format := c.Payload.(*value.Format)
-	g.Event(c, &object.Event{Text: text, Format: format}, c.Args[1:])
+	g.Event(c, &object.Event{Text: text, Format: c.Found.Format}, c.Args[1:])
 	return nil
 }

@@ -104,7 +104,7 @@ var _ = builtin.Define(builtin.Func{
 // All points of a probe are pinned or none is: an iterator is alone in its script.
 func checkPrintf(c *builtin.Call) types.Type {
 	format := formatOf(c)
-	c.Payload = format
+	c.Found.Format = format
 	if format != nil && len(c.Points) > 0 && c.Points[0].Pin != "" {
 		seqPrintf.check(c, fmt.Sprintf("%s() of a pinned probe", c.Func.Name))
 	}

@@ -63,7 +63,7 @@ var _ = builtin.Define(builtin.Func{
 		if err != nil {
 			c.Errorf(c.Args[1], "bad-argument", "enum_in(): %v", err)
 		}
-		c.Payload = numbers
+		c.Found.Extra = numbers
 		return types.Bool
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
@@ -73,7 +73,7 @@ var _ = builtin.Define(builtin.Func{
 		if narrow {
 			v = b.Ext(v, 4, false)
 		}
-		for _, n := range c.Payload.([]int64) {
+		for _, n := range c.Found.Extra {
 			if narrow {
 				n = int64(uint32(n))
 			}

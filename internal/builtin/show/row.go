@@ -48,14 +48,13 @@ var _ = builtin.Define(builtin.Func{
 	},
 	Check: func(c *builtin.Call) types.Type {
 		if text, ok := c.Str(0); ok {
-			c.Payload = checkRow(c, text)
+			checkRow(c, text)
 		}
 		return types.Void
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
-		r := c.Payload.(*row)
-		// Only columns that are shown are sent: r.args leaves out the others.
-		g.Event(c, &object.Event{Text: r.spec, Extra: []int64{number(r.hex)}}, r.args)
+		// Only columns that are shown are sent: the arguments of others are left out.
+		g.Event(c, &object.Event{Text: c.Found.Text, Extra: c.Found.Extra}, c.Found.Args)
 		return nil
 	},
 	Opening: func(ev *object.Event) output.Item {
@@ -109,15 +108,6 @@ func columnOptions(c *builtin.Call, spec string) []*object.Option {
 	return out
 }
 
-// A row is what is shown of a call: the columns, as ParseColumns reads them, and their
-// arguments, then the stacks below.
-// It is worked out in Check and used in Lower, by way of the payload.
-type row struct {
-	spec string
-	args []syntax.Expr
-	hex  bool // data is shown in hexadecimal
-}
-
 // hexdumpOption is the option that rows with data declare.
 // One option serves all rows of a script.
 const hexdumpOption = "hexdump"
@@ -129,15 +119,15 @@ func isBuf(arg syntax.Expr) bool {
 	return ok && call.Func.Name == "buf"
 }
 
-// checkRow works out which columns are shown and what their arguments are; nil after an error, or
-// while types are not known.
+// checkRow finds which columns are shown and what their arguments are, then the stacks below; nothing after an error,
+// or while types are not known.
 // Options are read here, while the script is compiled: what is not shown costs the program
 // nothing.
-func checkRow(c *builtin.Call, text string) *row {
+func checkRow(c *builtin.Call, text string) {
 	columns, err := output.ParseColumns(text)
 	if err != nil {
 		c.Errorf(c.Args[0], "bad-format", "row(): %v", err)
-		return nil
+		return
 	}
 	args := c.Args[1:]
 	_, format, formatted := output.CutFormat(text)
@@ -145,27 +135,26 @@ func checkRow(c *builtin.Call, text string) *row {
 	if formatted {
 		columns, ends = columns[:len(columns)-1], checkText(c, format, len(columns))
 		if ends < 0 {
-			return nil
+			return
 		}
 	}
 	if len(args) < len(columns) {
 		c.Errorf(c.Expr, "format-arguments", "row(): %d columns, but %d arguments", len(columns), len(args))
-		return nil
+		return
 	}
-	r := &row{}
 	var shown []string
+	var sent []syntax.Expr
 	for i := range columns {
 		col, t := &columns[i], c.Types[1+i]
 		if t == nil {
-			return nil
+			return
 		}
-		// x
 		visible, ok := visible(c, col)
 		if !ok || !fits(c, col, args[i], builtin.Travels(t)) {
-			return nil
+			return
 		}
 		if visible {
-			shown, r.args = append(shown, col.String()), append(r.args, args[i])
+			shown, sent = append(shown, col.String()), append(sent, args[i])
 		}
 	}
 	if formatted {
@@ -173,9 +162,9 @@ func checkRow(c *builtin.Call, text string) *row {
 		last := &all[len(columns)]
 		if last.Option != "" {
 			c.Errorf(c.Args[0], "bad-format", "row(): column %s has a format, and is always shown", last.Name)
-			return nil
+			return
 		}
-		shown, r.args = append(shown, last.String()), append(r.args, args[len(columns):][:ends]...)
+		shown, sent = append(shown, last.String()), append(sent, args[len(columns):][:ends]...)
 	}
 	plain := len(columns) + ends
 	// Behind those that have columns: stacks, buffers, and behind a buffer how long it was.
@@ -187,21 +176,20 @@ func checkRow(c *builtin.Call, text string) *row {
 		if t != nil && !isStack(t) && !isBuffer(t) && !(length && data) {
 			c.Errorf(a, "format-arguments",
 				"row(): an argument without a column has to be a stack or a buffer (%s provided)", t)
-			return nil
+			return
 		}
-		r.args, data = append(r.args, a), isBuffer(t)
-	}
-	if slices.ContainsFunc(c.Args, isBuf) {
-		r.hex = option(c, hexdumpOption) == "true"
+		sent, data = append(sent, a), isBuffer(t)
 	}
 	if len(shown) == 0 {
 		c.Errorf(c.Args[0], "bad-format", "row(): the options leave no column to be shown")
-		return nil
+		return
 	}
-	if r.spec = strings.Join(shown, " "); formatted {
-		r.spec = output.WithFormat(r.spec, format)
+	spec := strings.Join(shown, " ")
+	if formatted {
+		spec = output.WithFormat(spec, format)
 	}
-	return r
+	hex := slices.ContainsFunc(c.Args, isBuf) && option(c, hexdumpOption) == "true"
+	c.Found.Text, c.Found.Args, c.Found.Extra = spec, sent, []int64{number(hex)}
 }
 
 // checkText checks the format of the last column, whose arguments stand behind those of the first

@@ -41,14 +41,13 @@ var _ = builtin.Define(builtin.Func{
 		return types.Void
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
-		names, _ := c.Payload.(string)
 		agg, ok := c.MapValue.(*types.Agg)
 		// Entries that read alike become one: of max() the larger value stays, others add up.
 		extra := []int64{number(c.Taken), number(ok && agg.Kind == "max")}
 		for _, name := range stackOptions {
 			extra = append(extra, number(option(c, name) == "true"))
 		}
-		g.Event(c, &object.Event{Text: names, Map: g.MapOf(c.MapName), Extra: extra}, nil)
+		g.Event(c, &object.Event{Text: c.Found.Text, Map: g.MapOf(c.MapName), Extra: extra}, nil)
 		return nil
 	},
 	Handle: func(e builtin.Env, ev *object.Event, _ []byte) error {
@@ -106,7 +105,7 @@ func checkStacks(c *builtin.Call) {
 		c.Errorf(c.Args[0], "map-type", "stacks() expects a map with stacks in its key: %s has none", c.MapName)
 		return
 	}
-	c.Payload = strings.Join(names, " ")
+	c.Found.Text = strings.Join(names, " ")
 }
 
 // PrintsStacks reports whether a script prints stacks by stacks().

@@ -52,20 +52,22 @@ var _ = builtin.Define(builtin.Func{
 	},
 	Check: func(c *builtin.Call) types.Type {
 		if spec, ok := c.Str(0); ok {
-			c.Payload = checkTable(c, spec)
+			if t := checkTable(c, spec); t != nil {
+				top, _ := c.Int(1)
+				c.Found.Text, c.Found.Extra = t.spec, []int64{int64(t.sort), top, t.flags, int64(t.keys), t.hidden}
+			}
 		}
 		return types.Void
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
-		t := c.Payload.(*table)
-		top, _ := c.Int(1)
-		extra := []int64{int64(t.sort), top, t.flags, number(c.Taken), int64(t.keys), t.hidden}
+		extra := append(c.Found.Extra[:tableTaken:tableTaken], number(c.Taken)) // which Check cannot know
+		extra = append(extra, c.Found.Extra[tableTaken:]...)
 		for _, m := range c.Maps {
 			if m.Name != "" {
 				extra = append(extra, int64(g.MapOf(m.Name)), int64(len(valueCells(m.Value))))
 			}
 		}
-		g.Event(c, &object.Event{Text: t.spec, Map: -1, Extra: extra}, nil)
+		g.Event(c, &object.Event{Text: c.Found.Text, Map: -1, Extra: extra}, nil)
 		return nil
 	},
 	Handle: func(e builtin.Env, ev *object.Event, _ []byte) error {
@@ -99,8 +101,10 @@ func option(c *builtin.Call, name string) string {
 	return text
 }
 
+// tableTaken is the place among the literals of a table's event that says whether rows are removed.
+const tableTaken = 3
+
 // A table is what is shown of a call.
-// It is the payload of a call, from Check to Lower.
 type table struct {
 	spec   string // of the columns that are shown, and the format of the last one
 	sort   int    // counts hidden ones too
