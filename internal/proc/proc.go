@@ -232,7 +232,7 @@ func MappedFiles(pid int) ([]MappedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	root := Root(pid)
+	view := viewOf(pid)
 	var out []MappedFile
 	type id struct{ dev, ino uint64 }
 	seen := make(map[id]int)
@@ -245,8 +245,8 @@ func MappedFiles(pid int) ([]MappedFile, error) {
 		if !ok {
 			at = len(out)
 			seen[id{m.Dev, m.Ino}] = at
-			f := MappedFile{Path: root + m.Path, Name: m.Path, Dev: m.Dev, Ino: m.Ino, Deleted: m.Deleted}
-			if m.Deleted {
+			f := MappedFile{Dev: m.Dev, Ino: m.Ino, Deleted: m.Deleted}
+			if f.Path, f.Name = view.of(m.Path); m.Deleted || f.Path == "" {
 				f.Path = heldFile(pid, m)
 			}
 			out = append(out, f)
@@ -254,6 +254,38 @@ func MappedFiles(pid int) ([]MappedFile, error) {
 		out[at].Exec = out[at].Exec || m.Exec
 	}
 	return out, nil
+}
+
+// A view is how hawk sees the files of a process. In mappings the kernel names files as hawk sees
+// them, not as a process below another root directory does, and files of other mount namespaces as
+// who is at the top of those.
+type view struct {
+	root string // as of Root
+	at   string // where the root directory is in the names of mappings, "" at the top
+	same bool   // the mount namespace is hawk's own
+}
+
+func viewOf(pid int) view {
+	v := view{root: Root(pid)}
+	if v.root != "" {
+		v.same = SameMountNamespace(pid)
+		v.at, _ = os.Readlink(v.root)
+		v.at = strings.TrimSuffix(v.at, "/")
+	}
+	return v
+}
+
+// of is where hawk finds a file that a mapping has a name of, and how the process sees it. A process
+// that has changed its root directory can have files from outside of it: path is "" if hawk has no
+// name for it.
+func (v *view) of(mapped string) (path, name string) {
+	if inside, ok := strings.CutPrefix(mapped, v.at); ok && strings.HasPrefix(inside, "/") {
+		return v.root + inside, inside
+	}
+	if v.same {
+		return mapped, mapped
+	}
+	return "", mapped
 }
 
 // heldFile is a path to a file that has no name any more: by its mapping, which takes the right to
