@@ -146,6 +146,7 @@ func TestOperands(t *testing.T) {
 		{[]string{"-e", "begin{}", "p1", "--", "--aa=20", "--bb", "33"}, "p1 33", "--aa=20 --bb"},
 		{[]string{"-", "a", "--", "-x", "b"}, "a -x b", ""},
 		{[]string{"-e", "x", "-e", "begin{}", "--", "-e"}, "-e", ""},
+		{[]string{"-q", "--", "-", "a", "--aa"}, "a", "--aa"},
 	} {
 		c := &command{stdin: strings.NewReader("begin{}")}
 		if err := parseArgs(options(), tt.args, &c.settings); err != nil {
@@ -158,9 +159,9 @@ func TestOperands(t *testing.T) {
 		}
 	}
 	c := &command{}
-	parseArgs(options(), []string{"-q", "--", "x"}, &c.settings)
-	if _, _, _, err := c.script(); err == nil {
-		t.Error("what follows -- was taken for the script")
+	parseArgs(options(), []string{"-q", "--", "--aa"}, &c.settings)
+	if _, _, _, err := c.script(); err == nil || !strings.Contains(err.Error(), "a program is needed") {
+		t.Errorf("an option of a script was taken for the script: %v", err)
 	}
 }
 

@@ -28,8 +28,8 @@ func (c *command) script() (f *source.File, params, named []string, err error) {
 		return f, nil, c.toolValues(), nil
 	case c.program != nil:
 		f = source.NewFile(source.Inline, *c.program)
-	// Operands behind "--" are for a script, and never the script.
-	case len(operands) == 0 || len(operands) == c.afterDashes:
+	// Options behind "--" are for a script, and never the script.
+	case len(operands) == 0 || len(operands) == c.afterDashes && strings.HasPrefix(operands[0], "--"):
 		return nil, nil, nil, &usageError{"ERROR: USAGE: a program is needed: -e PROGRAM, a FILE, or - for " +
 			"standard input", true}
 	default:
