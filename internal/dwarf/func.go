@@ -127,6 +127,7 @@ func (f *File) functions(unit int) ([]body, error) {
 		return list, nil
 	}
 	var list []body
+	nests := f.nests(unit)
 	err := f.walk(unit, f.units[unit].first, func(e entry, _ int) (bool, bool) {
 		switch e.Tag {
 		case dwarf.TagSubprogram:
@@ -137,8 +138,9 @@ func (f *File) functions(unit int) ([]body, error) {
 			for i, pc := range pcs {
 				list = append(list, body{pc[0], pc[1], e.Offset, i == 0})
 			}
-			// A function has blocks, variables and inlined functions inside, no functions of its own.
-			return false, len(list) >= maxBodies
+			return nests, len(list) >= maxBodies
+		case dwarf.TagLexDwarfBlock:
+			return nests, false
 		case dwarf.TagCompileUnit, dwarf.TagNamespace, dwarf.TagModule, dwarf.TagStructType,
 			dwarf.TagClassType, dwarf.TagUnionType:
 			return true, false

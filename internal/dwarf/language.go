@@ -9,6 +9,11 @@ import (
 // Languages that hawk treats by rules of their own, by the standard's section
 // 7.12.
 const (
+	languageC89  = 0x01
+	languageC    = 0x02
+	languageC99  = 0x0c
+	languageC11  = 0x1d
+	languageC17  = 0x2c
 	languageGo   = 0x16
 	languageRust = 0x1c
 )
@@ -22,6 +27,16 @@ func (f *File) language(unit int) int64 {
 	}
 	language, _ := root.number(dwarf.AttrLanguage)
 	return language
+}
+
+// nests reports whether functions of a unit can have others inside, as those of C++ have lambdas and
+// local classes. Looking there takes half as long again.
+func (f *File) nests(unit int) bool {
+	switch f.language(unit) {
+	case languageC89, languageC, languageC99, languageC11, languageC17, languageGo, languageRust:
+		return false
+	}
+	return true
 }
 
 // plainTypes reports whether the language of an entry names types without a
