@@ -171,7 +171,12 @@ func (w *walker) noField(e *syntax.Field, of string, names []string) {
 		}
 		// Every tracepoint has the common fields and hardly a script wants them.
 		own := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return strings.HasPrefix(n, "common_") })
-		d.Hint("fields are: %s", strings.Join(own, ", "))
+		switch {
+		case len(own) > 0:
+			d.Hint("fields are: %s", strings.Join(own, ", "))
+		case w.probe.Kind.Space == types.User:
+			d.Hint("the debug information of the function has none")
+		}
 	}
 }
 

@@ -17,6 +17,8 @@ func findFiles(p *probe.Point, o *probe.Options) ([]string, error) {
 	s := exe.Search{Unsafe: o.Unsafe, Libraries: true}
 	if o.OnePID() {
 		s.PID = o.PID
+	} else if p.Target == "" {
+		return nil, fmt.Errorf("%s should have a target", p.Kind.Name)
 	}
 	files, err := s.Find(p.Target)
 	if err != nil {

@@ -43,6 +43,7 @@ func symbolPlace(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbo
 		if sym.Size == 0 && !o.Unsafe && p.Offset == 0 {
 			pl.Err = fmt.Errorf("Could not determine boundary for %s (symbol has size 0)", sym.Name)
 		}
+		warnInside(p, o, file, sym, pl.ABI, p.Offset)
 		return pl
 	}
 	// Symbols of size 0 end here, too: without an end nobody knows that the offset is in them.
@@ -113,6 +114,17 @@ func boundaryError(o *probe.Options, file *exe.File, sym exe.Symbol, x arch.ABI,
 		"target process.", file.Path, sym.Name, off, near)
 }
 
+// warnInside warns of a probe that is put into the middle of an instruction.
+func warnInside(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol, x arch.ABI, off uint64) {
+	if o.ForListing || setOf(x, o.Machine.Arch()) == 0 || off >= sym.Size {
+		return
+	}
+	if boundaryError(o, file, sym, x, off) != nil {
+		o.Warn(p, "Unsafe uprobe in the middle of the instruction: %s:%s+%d; it can crash traced programs",
+			file.Path, sym.Name, off)
+	}
+}
+
 // addressPlace finds the instruction at an address of the file's numbering.
 func addressPlace(p *probe.Point, o *probe.Options, file *exe.File, returns bool) *probe.Place {
 	off, ok := file.CodeOffset(p.Address)
@@ -138,7 +150,9 @@ func addressPlace(p *probe.Point, o *probe.Options, file *exe.File, returns bool
 			"traced programs", p.Address, p.Target)
 	case !found:
 		pl.Err = fmt.Errorf("0x%x is in no function of %s; use --unsafe to attach there anyway", p.Address, p.Target)
-	case !o.Unsafe:
+	case o.Unsafe:
+		warnInside(p, o, file, sym, pl.ABI, p.Address-sym.Addr)
+	default:
 		pl.Err = boundaryError(o, file, sym, pl.ABI, p.Address-sym.Addr)
 	}
 	return pl

@@ -28,7 +28,7 @@ const elsewhere = "a name without '/' is looked for in the directories of PATH, 
 // was looked for.
 func whyNoFile(p *probe.Point, s exe.Search) string {
 	name := p.Target
-	if name == "*" || strings.Contains(name, "*") {
+	if name == "" || strings.Contains(name, "*") {
 		return ""
 	}
 	paths := s.Candidates(name)
