@@ -200,7 +200,7 @@ func TestHostileNames(t *testing.T) {
 				}
 				harmless, ok := readers[f.Name]
 				if !ok {
-					t.Fatalf("nobody reads it back: say readsBack(%q, …) in its own test file", f.Name)
+					t.Fatalf("nobody reads %s back: readers lacks it", f.Name)
 				}
 				harmless(t, data)
 			})
@@ -208,17 +208,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// readsBack has files of a format that were made of hostile names read back as somebody else would.
-// The format's own test file says so, in a package variable.
-func readsBack(format string, harmless func(t *testing.T, data []byte)) bool {
-	if readers[format] != nil {
-		panic(format + " has two readers")
-	}
-	readers[format] = harmless
-	return true
-}
-
-// readers are those of the formats here.
+// readers read files of a format that were made of hostile names back as somebody else would.
 var readers = map[string]func(t *testing.T, data []byte){
 	"folded": func(t *testing.T, data []byte) {
 		for line := range strings.Lines(string(data)) {

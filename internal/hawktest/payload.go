@@ -213,7 +213,7 @@ var glibcFiles = []string{"ld-linux-*.so.?", "libc.so.6", "libm.so.6"}
 var triplets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 
 // Glibc returns a directory with a libc that has USDT probes of its own, and its loader. Debian's
-// stable releases are built without, so it is one that FetchGlibc has unpacked; Glibc itself
+// stable releases are built without, so it is one that was unpacked for a VM; Glibc itself
 // fetches nothing.
 var Glibc = sync.OnceValues(func() (string, error) {
 	if InVM() {
@@ -237,16 +237,6 @@ var Glibc = sync.OnceValues(func() (string, error) {
 	}
 	return filepath.Join(root, system), nil
 })
-
-// FetchGlibc is Glibc, but fetches a libc with probes if there is none.
-func FetchGlibc() (string, error) {
-	if suite, err := deb.Open("sid"); err == nil {
-		if _, err := suite.Unpack("libc6"); err != nil {
-			return "", err
-		}
-	}
-	return Glibc()
-}
 
 // copyGlibc copies the libc with probes of an architecture to a directory, fetching it if need be.
 func copyGlibc(to, arch string) error {

@@ -49,9 +49,6 @@ func NewScanner(f *source.File) *Scanner {
 	return s
 }
 
-// Comments returns the comments passed so far, in order.
-func (s *Scanner) Comments() []*Comment { return s.comments }
-
 // span is a stretch of the file.
 func (s *Scanner) span(start, end int) source.Span {
 	return source.Span{File: s.file, Start: start, End: end}

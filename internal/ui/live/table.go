@@ -492,27 +492,3 @@ func (t *Table) matches(r *Row, match func(string) bool) bool {
 	}
 	return false
 }
-
-// Merged is the histogram of all rows together, without a sum, or nothing if there is none.
-func Merged(rows view.Rows) (sum value.Hist, ok bool) {
-	for i := range rows.Len() {
-		r := rows.At(i)
-		h, is := r.Value.(value.Hist)
-		switch {
-		case !is:
-		// The longest histogram has all buckets that others have.
-		case len(h.Buckets) > len(sum.Buckets):
-			was := sum.Buckets
-			sum, ok = h, true
-			sum.Buckets, sum.Sum = slices.Clone(h.Buckets), nil
-			for i := range was {
-				sum.Buckets[i].Count += was[i].Count
-			}
-		default:
-			for i := range h.Buckets {
-				sum.Buckets[i].Count += h.Buckets[i].Count
-			}
-		}
-	}
-	return sum, ok
-}
