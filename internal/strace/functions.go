@@ -143,6 +143,7 @@ const (
 	functionFormat = 6 // a string of up to 512 bytes
 	functionItems  = 7 // as many bytes as the argument says times the one behind it
 
+	planned      = 6 // registers
 	resultString = 1 << 48
 	stackToo     = 2 << 48
 )
@@ -152,6 +153,9 @@ const (
 func (f *function) plan() (plan uint64) {
 	register := 0
 	for _, a := range f.args {
+		if register == planned { // what follows is on the stack
+			break
+		}
 		piece := uint64(0)
 		switch a.kind {
 		case "s", "n", "l":
@@ -170,7 +174,7 @@ func (f *function) plan() (plan uint64) {
 			// The kernel does not read the format, which alone says which arguments are strings:
 			// all registers behind it are tried as such. That of a number is no address, and its
 			// copy fails.
-			for i := register + 1; i < 6; i++ {
+			for i := register + 1; i < planned; i++ {
 				plan |= functionString << (8 * i)
 			}
 			plan |= stackToo

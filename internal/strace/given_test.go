@@ -106,3 +106,15 @@ func FuzzPrototypes(f *testing.F) {
 		}
 	})
 }
+
+// TestPlanOfMany: arguments behind the six registers leave what is said of the result alone.
+func TestPlanOfMany(t *testing.T) {
+	found, _, err := parsePrototypes(`int f(long, long, long, long, long, long, const char *, const char *);`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := found["f"]
+	if plan := f.plan(); len(f.args) != 8 || plan != 0 {
+		t.Errorf("%d arguments, plan %#x", len(f.args), plan)
+	}
+}
