@@ -162,7 +162,8 @@ func omitted(weights []int64) bool {
 	return len(weights) == 0 || slices.ContainsFunc(weights, func(n int64) bool { return n < 0 })
 }
 
-// Unsaid is what files do not show of a snapshot: that totals are lower bounds, and how many rows NewProfile leaves out.
+// Unsaid is what files do not show of a snapshot: that totals are lower bounds, and how many rows NewProfile
+// leaves out.
 func Unsaid(s *Snapshot) (low bool, left int) {
 	var room [2]int64
 	for i := range s.Rows.Len() {

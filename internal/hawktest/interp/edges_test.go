@@ -55,7 +55,8 @@ var edges = []struct{ name, script, want string }{
 			`print(($t + 1, $t << 3, -(int8)$t)); }`,
 		"(true, false, false, true, true, false, true)\n(2, 8, -1)\n\n\n"},
 	{"negation is of 64 bits, of unsigned operands of their width",
-		`begin { let $a: uint8 = 5; let $b: int8 = -128; $c = (uint32)7; print((-$a, ~$a, -$b, ~$b, !$a, ~$c, ~~$c)); }`,
+		`begin { let $a: uint8 = 5; let $b: int8 = -128; $c = (uint32)7; print((-$a, ~$a, -$b, ~$b, !$a, ~$c, ` +
+			`~~$c)); }`,
 		"(251, 250, 128, 127, false, 4294967288, 18446744069414584327)\n\n\n"},
 	{"operators short-circuit",
 		`begin { $n = 0; $x = 0 && $n++; $y = 1 || $n++; $z = $n++ || $n++; print(($x, $y, $z, $n)); print($n == 2 ` +

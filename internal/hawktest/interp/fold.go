@@ -207,7 +207,7 @@ func foldedBinary(op syntax.Token, x, y any) (any, bool) {
 	case syntax.Mod:
 		return out.Rem(a, b), true
 	case syntax.Shl:
-		// What is shifted beyond 64 bits is lost.
+		// Bits that are shifted beyond 64 are lost.
 		b := new(big.Int).And(out.Lsh(a, uint(b.Uint64())), new(big.Int).SetUint64(math.MaxUint64)).Uint64()
 		if a.Sign() < 0 {
 			return out.SetInt64(int64(b)), true
