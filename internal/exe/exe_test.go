@@ -30,8 +30,8 @@ func TestSymbols(t *testing.T) {
 		if _, ok := f.Symbol("label"); ok {
 			t.Error("a label is attachable")
 		}
-		if got := fmt.Sprint(f.Functions(nil)); got != "[{__a 4112 16 STT_FUNC} {a 4112 16 STT_FUNC} {b 4128 "+
-			"0 STT_FUNC}]" {
+		if got := fmt.Sprint(f.Functions(nil)); got != "[{__a 4112 16 STT_FUNC false} "+
+			"{a 4112 16 STT_FUNC false} {b 4128 0 STT_FUNC false}]" {
 			t.Errorf("functions %s", got)
 		}
 		if s, ok := f.FunctionAt(0x101f); !ok || s.Size != 16 {

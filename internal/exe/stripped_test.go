@@ -150,7 +150,8 @@ func TestGoTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := f.Functions(nil)
-		want := []Symbol{{"one", 0x1010, 0x20, elf.STT_FUNC}, {"two", 0x1030, 0x10, elf.STT_FUNC}}
+		want := []Symbol{{Name: "one", Addr: 0x1010, Size: 0x20, Type: elf.STT_FUNC},
+			{Name: "two", Addr: 0x1030, Size: 0x10, Type: elf.STT_FUNC}}
 		if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 			t.Errorf("%#x: %+v", magic, got)
 		}

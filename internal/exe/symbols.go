@@ -23,6 +23,8 @@ type Symbol struct {
 	Addr uint64
 	Size uint64 // bytes, 0 if the table does not say
 	Type elf.SymType
+	// Old is a version of the name that programs are not linked with any more, as memcpy@GLIBC_2.2.5 is.
+	Old bool
 }
 
 // A RawSymbol is a Symbol whose name is still in the file.
@@ -32,11 +34,12 @@ type RawSymbol struct {
 	Size uint64
 	Type elf.SymType
 	Bind elf.SymBind
+	Old  bool
 }
 
 // Symbol copies the name.
 func (r *RawSymbol) Symbol() Symbol {
-	return Symbol{string(r.Name), r.Addr, r.Size, r.Type}
+	return Symbol{string(r.Name), r.Addr, r.Size, r.Type, r.Old}
 }
 
 // IsFunc reports whether the symbol is code.
@@ -101,6 +104,9 @@ func (f *File) scan(table, strings *section, yield func(*RawSymbol) bool) (more 
 		table = &cut
 	}
 	s := symbolScan{f: f, strs: strs, left: alwaysNames + maxNamesFactor*strs.Len(), yield: yield}
+	if table.typ == elf.SHT_DYNSYM {
+		s.versions = f.versions(int(table.size) / entry)
+	}
 	return f.lazy(table).Scan(entry<<16, 0, func(_ int,
 		table []byte) bool {
 		return s.entries(table, entry)
@@ -114,6 +120,22 @@ type symbolScan struct {
 	left  int // bytes that names may have
 	yield func(*RawSymbol) bool
 	ended bool // by yield
+	// versions has two bytes for each of the entries to come, if the file says of which version they are.
+	versions []byte
+}
+
+// hiddenVersion is set in the version of a symbol that linkers do not take for the name alone.
+const hiddenVersion = 1 << 15
+
+// versions is which versions n dynamic symbols are of.
+func (f *File) versions(n int) []byte {
+	for i := range f.sections {
+		if s := f.sections[i]; s.typ == elf.SHT_GNU_VERSYM {
+			s.size = min(s.size, uint64(2*n))
+			return f.lazy(&s).All()
+		}
+	}
+	return nil
 }
 
 // entries goes through a part of the table; false ends the scan.
@@ -122,6 +144,11 @@ func (s *symbolScan) entries(table []byte, entry int) bool {
 	var r RawSymbol
 	for ; len(table) >= entry; table = table[entry:] {
 		b := table[:entry]
+		r.Old = false
+		if len(s.versions) >= 2 {
+			r.Old = o.Uint16(s.versions)&hiddenVersion != 0
+			s.versions = s.versions[2:]
+		}
 		var info byte
 		var shndx uint16
 		if f.class64 {
@@ -145,9 +172,11 @@ func (s *symbolScan) entries(table []byte, entry int) bool {
 		if s.left < 0 {
 			return false
 		}
-		if r.Name = stripVersion(name); len(r.Name) == 0 {
+		var old bool
+		if r.Name, old = stripVersion(name); len(r.Name) == 0 {
 			continue
 		}
+		r.Old = r.Old || old
 		if f.Machine == elf.EM_ARM && r.IsFunc() {
 			r.Addr &^= 1 // Thumb code
 		}
@@ -180,12 +209,12 @@ func (f *File) entry() uint64 {
 	return 16
 }
 
-// stripVersion cuts "@VER" and "@@VER" off a name of .symtab.
-func stripVersion(name []byte) []byte {
+// stripVersion cuts "@VER", which is an old version, and "@@VER" off a name of .symtab.
+func stripVersion(name []byte) (plain []byte, old bool) {
 	if i := bytes.IndexByte(name, '@'); i > 0 {
-		return name[:i:i]
+		return name[:i:i], i+1 < len(name) && name[i+1] != '@'
 	}
-	return name
+	return name, false
 }
 
 // descriptor follows a function descriptor of the old 64-bit PowerPC ABI.
@@ -215,7 +244,8 @@ func (f *File) HasSymbols() bool {
 const scannedFor = 4
 
 // Symbol finds an attachable symbol by name; ok is false if there is none.
-// The first of several that is code and has a size wins. Names of Imports are found too.
+// The first of several that is code, has a size and is no old version wins. Names of Imports are
+// found too.
 func (f *File) Symbol(name string) (best Symbol, ok bool) {
 	if strings.HasSuffix(name, ImportSuffix) {
 		for _, s := range f.Imports(func(n []byte) bool { return string(n) == name }) {
@@ -240,13 +270,26 @@ func (f *File) Symbol(name string) (best Symbol, ok bool) {
 }
 
 // isFinal reports whether a symbol is what its name means, whatever else has it.
-func (r *RawSymbol) isFinal() bool { return r.IsFunc() && r.Size > 0 }
+func (r *RawSymbol) isFinal() bool { return r.IsFunc() && r.Size > 0 && !r.Old }
 
 // better reports whether a symbol is rather meant by its name than one that was found
 // before it.
 func (r *RawSymbol) better(than Symbol, found bool) bool {
-	before := RawSymbol{Type: than.Type, Size: than.Size}
-	return !found || !before.isFinal() && (r.isFinal() || r.IsFunc() && than.Type == elf.STT_OBJECT)
+	return !found || standing(r.Type, r.Size, r.Old) > standing(than.Type, than.Size, than.Old)
+}
+
+// standing tells of symbols of one name which is rather meant by it: that with the largest.
+func standing(t elf.SymType, size uint64, old bool) (n int) {
+	if !old {
+		n = 3
+	}
+	switch {
+	case t != elf.STT_FUNC && t != elf.STT_GNU_IFUNC:
+		return n
+	case size == 0:
+		return n + 1
+	}
+	return n + 2
 }
 
 // maxByName bounds tables of symbols, in names.
@@ -316,7 +359,8 @@ func (f *File) Functions(match func(name []byte) bool) []Symbol {
 	return sortByName(out)
 }
 
-// sortByName sorts and keeps one symbol of each name: the first with a size, or else the first.
+// sortByName sorts and keeps one symbol of each name: the first with a size that is no old version, or else
+// the first.
 func sortByName(syms []Symbol) []Symbol {
 	// Places are sorted in place of symbols, which are large to move about. The code that sorts
 	// pointers is in every program.
@@ -328,11 +372,8 @@ func sortByName(syms []Symbol) []Symbol {
 		if c := strings.Compare(a.Name, b.Name); c != 0 {
 			return c
 		}
-		if (a.Size > 0) != (b.Size > 0) {
-			if a.Size > 0 {
-				return -1
-			}
-			return 1
+		if c := standing(b.Type, b.Size, b.Old) - standing(a.Type, a.Size, a.Old); c != 0 {
+			return c
 		}
 		// The first is that which lies in front.
 		return cmp.Compare(uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(b)))
@@ -472,7 +513,7 @@ func (t *Table) Lookup(addr uint64) (Symbol, bool) {
 	// Labels inside of a function hide it; look back a little.
 	for n := 0; i >= 0 && n < 16; i, n = i-1, n+1 {
 		if e := &t.syms[i]; e.size == 0 && n == 0 || addr-e.addr < uint64(e.size) {
-			return Symbol{string(e.text()), e.addr, uint64(e.size), e.kind()}, true
+			return Symbol{Name: string(e.text()), Addr: e.addr, Size: uint64(e.size), Type: e.kind()}, true
 		}
 	}
 	return Symbol{}, false

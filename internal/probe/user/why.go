@@ -101,9 +101,12 @@ func whyNoSymbol(p *probe.Point, o *probe.Options) string {
 	}
 	wild := p.Pattern.Fn.HasWild()
 	advice, stripped, named := "", "", false
+	plain, version, _ := strings.Cut(p.Func, "@")
 	eachFile(p, o, func(path string, file *exe.File) error {
 		withDebugFile(file, o, func(f *exe.File) bool {
-			if !wild {
+			if _, ok := f.Symbol(plain); ok && version != "" {
+				advice = "a function is named without a version: " + p.Kind.Name + ":" + p.Target + ":" + plain
+			} else if !wild {
 				advice = scoped(p, f)
 			}
 			named = named || namesFunctions(f)
