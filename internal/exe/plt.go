@@ -26,7 +26,8 @@ func (f *File) Imports(match func(name []byte) bool) []Symbol {
 			start, size, slot := stub(f.Machine, data[at:], addr+uint64(at))
 			if name := names[slot] + ImportSuffix; size > 0 && name != ImportSuffix {
 				if match == nil || match([]byte(name)) {
-					out = append(out, Symbol{Name: name, Addr: addr + uint64(at+start), Size: uint64(size), Type: elf.STT_FUNC})
+					out = append(out, Symbol{Name: name, Addr: addr + uint64(at+start), Size: uint64(size),
+						Type: elf.STT_FUNC})
 				}
 			}
 			at += max(4, (start+size+3)&^3)
