@@ -1,6 +1,10 @@
 package opt
 
-import "github.com/hawktrace/hawk/internal/ir"
+import (
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/ir"
+)
 
 // lifetimes says which objects hold something at the same time and therefore
 // must not share bytes.
@@ -48,113 +52,142 @@ func objectLifetimes(f *ir.Func) *lifetimes {
 		return l
 	}
 	sources, escaped := pointsTo(f, index, w)
-
-	type event struct {
-		touch []uint64 // objects that the value accesses
-		kill  int      // index of the object that it overwrites completely, -1
-	}
-	events := make([][]event, f.NumBlocks())
-	before := make([][]uint64, f.NumBlocks()) // accessed on some path to the start
-	after := make([][]uint64, f.NumBlocks())  // accessed on some path from the end
-	first := make([][]uint64, f.NumBlocks())  // accessed in the block at all
+	each(escaped, func(i int) {
+		for j := range n {
+			l.meet(i, j)
+		}
+	})
+	fl := accessesOf(f, index, sources, w)
+	fl.forwards()
+	fl.backwards()
 	for _, b := range f.Blocks {
-		before[b.ID], after[b.ID], first[b.ID] = make([]uint64, w), make([]uint64, w), make([]uint64, w)
-		for _, v := range b.Values {
-			ev := event{kill: -1}
-			if v.Op != ir.Phi {
-				for i, a := range v.Args {
-					src := sources[a.ID]
-					if src == nil || (v.Op == ir.Add || v.Op == ir.Sub) && i == 0 {
-						continue
-					}
-					if ev.touch == nil {
-						ev.touch = make([]uint64, w)
-					}
-					or(ev.touch, src)
-				}
-			}
-			if ev.touch == nil {
-				continue
-			}
-			or(first[b.ID], ev.touch)
-			ev.kill = overwrites(v, index)
-			events[b.ID] = append(events[b.ID], ev)
-		}
-	}
-	// Two flows to a fixed point: forwards what may have been accessed, backwards what may still be
-	// read.
-	for changed := true; changed; {
-		changed = false
-		for _, b := range f.Blocks {
-			for _, p := range b.Preds {
-				if or(before[b.ID], before[p.ID]) {
-					changed = true
-				}
-				if or(before[b.ID], first[p.ID]) {
-					changed = true
-				}
-			}
-		}
-	}
-	// live is used by one block after the other; flow leaves in it what is live at the start of
-	// the block.
-	live := make([]uint64, w)
-	flow := func(b *ir.Block, visit func(ev event)) {
-		copy(live, after[b.ID])
-		evs := events[b.ID]
-		for i := len(evs) - 1; i >= 0; i-- {
-			if visit != nil {
-				visit(evs[i])
-			}
-			or(live, evs[i].touch)
-			if k := evs[i].kill; k >= 0 {
-				live[k/64] &^= 1 << (k % 64)
-			}
-		}
-	}
-	for changed := true; changed; {
-		changed = false
-		for i := len(f.Blocks) - 1; i >= 0; i-- {
-			b := f.Blocks[i]
-			flow(b, nil)
-			for _, p := range b.Preds {
-				if or(after[p.ID], live) {
-					changed = true
-				}
-			}
-		}
-	}
-	for i := range n {
-		if escaped[i/64]&(1<<(i%64)) != 0 {
-			for j := range n {
-				l.meet(i, j)
-			}
-		}
-	}
-	for _, b := range f.Blocks {
-		// A walk forward finds what was accessed up to each event, one backward
-		// what is accessed later.
-		evs := events[b.ID]
-		seen := make([][]uint64, len(evs))
-		sofar := append([]uint64(nil), before[b.ID]...)
-		for i, ev := range evs {
-			or(sofar, ev.touch)
-			seen[i] = append([]uint64(nil), sofar...)
-		}
-		i := len(evs)
-		flow(b, func(ev event) {
-			i--
-			each(ev.touch, func(o int) {
-				each(ev.touch, func(p int) { l.meet(o, p) })
-				for w, x := range live {
-					for x &= seen[i][w]; x != 0; x &= x - 1 {
-						l.meet(o, w*64+trailing(x))
-					}
-				}
-			})
-		})
+		fl.meet(l, b)
 	}
 	return l
+}
+
+// An access is what a value does to objects.
+type access struct {
+	touch []uint64 // objects that the value accesses
+	kill  int      // index of the object that it overwrites completely, -1
+}
+
+// A flow knows what is accessed in each block, by its ID, and around it. Sets of objects are bits
+// by index.
+type flow struct {
+	blocks   []*ir.Block
+	accesses [][]access
+	touched  [][]uint64 // accessed in the block at all
+	before   [][]uint64 // accessed on some path to the start
+	after    [][]uint64 // may still be read on some path from the end
+	live     []uint64   // of back, for one block after the other
+}
+
+// accessesOf finds what each block accesses, for sets of so many words.
+func accessesOf(f *ir.Func, index []int, sources [][]uint64, w int) *flow {
+	n := f.NumBlocks()
+	fl := &flow{blocks: f.Blocks, accesses: make([][]access, n), touched: make([][]uint64, n),
+		before: make([][]uint64, n), after: make([][]uint64, n), live: make([]uint64, w)}
+	for _, b := range f.Blocks {
+		fl.before[b.ID], fl.after[b.ID], fl.touched[b.ID] = make([]uint64, w), make([]uint64, w), make([]uint64, w)
+		for _, v := range b.Values {
+			touch := touchedBy(v, sources, w)
+			if touch == nil {
+				continue
+			}
+			or(fl.touched[b.ID], touch)
+			fl.accesses[b.ID] = append(fl.accesses[b.ID], access{touch, overwrites(v, index)})
+		}
+	}
+	return fl
+}
+
+// touchedBy are the objects that a value accesses, nil for none. A phi and the sum of a pointer and a
+// number only make a pointer of another.
+func touchedBy(v *ir.Value, sources [][]uint64, w int) (touch []uint64) {
+	if v.Op == ir.Phi {
+		return nil
+	}
+	for i, a := range v.Args {
+		src := sources[a.ID]
+		if src == nil || (v.Op == ir.Add || v.Op == ir.Sub) && i == 0 {
+			continue
+		}
+		if touch == nil {
+			touch = make([]uint64, w)
+		}
+		or(touch, src)
+	}
+	return touch
+}
+
+// forwards finds what may have been accessed before each block: it goes on until nothing changes.
+func (fl *flow) forwards() {
+	for changed := true; changed; {
+		changed = false
+		for _, b := range fl.blocks {
+			for _, p := range b.Preds {
+				if or(fl.before[b.ID], fl.before[p.ID]) {
+					changed = true
+				}
+				if or(fl.before[b.ID], fl.touched[p.ID]) {
+					changed = true
+				}
+			}
+		}
+	}
+}
+
+// backwards finds what may still be read after each block: it goes on until nothing changes.
+func (fl *flow) backwards() {
+	for changed := true; changed; {
+		changed = false
+		for i := len(fl.blocks) - 1; i >= 0; i-- {
+			b := fl.blocks[i]
+			fl.back(b, nil)
+			for _, p := range b.Preds {
+				if or(fl.after[p.ID], fl.live) {
+					changed = true
+				}
+			}
+		}
+	}
+}
+
+// back goes through a block from its end and leaves in live what is so at its start. Visit sees each
+// access with what is live behind it.
+func (fl *flow) back(b *ir.Block, visit func(i int, a access)) {
+	copy(fl.live, fl.after[b.ID])
+	for i, a := range slices.Backward(fl.accesses[b.ID]) {
+		if visit != nil {
+			visit(i, a)
+		}
+		or(fl.live, a.touch)
+		if a.kill >= 0 {
+			fl.live[a.kill/64] &^= 1 << (a.kill % 64)
+		}
+	}
+}
+
+// meet notes the clashes in a block: each object with those accessed together with it, and with those
+// that were accessed up to there and are live behind.
+func (fl *flow) meet(l *lifetimes, b *ir.Block) {
+	seen := make([][]uint64, len(fl.accesses[b.ID]))
+	sofar := slices.Clone(fl.before[b.ID])
+	for i, a := range fl.accesses[b.ID] {
+		or(sofar, a.touch)
+		seen[i] = slices.Clone(sofar)
+	}
+	fl.back(b, func(i int, a access) {
+		each(a.touch, func(o int) {
+			each(a.touch, func(p int) { l.meet(o, p) })
+			for w, x := range fl.live {
+				for x &= seen[i][w]; x != 0; x &= x - 1 {
+					l.meet(o, w*64+trailing(x))
+				}
+			}
+		})
+	})
 }
 
 // overwrites is the index of the object that v defines entirely without
