@@ -99,124 +99,26 @@ socketpair 3>2.2
 // plan is what is copied for a call. Pieces that find no room are left out, and show as
 // addresses.
 func (d *decoder) plan(c *call) uint64 {
-	var pieces []uint64
-	add := func(arg int, early bool, kind, size int) { pieces = append(pieces, piece(arg, early, kind, size)) }
+	var ps pieces
 	for i, a := range c.args {
-		param := 0
-		if a.param != "" {
-			param = int(a.param[0] - '0')
-		}
-		words, always := entry(copies, a.kind)
-		for word := range strings.FieldsSeq(words) {
-			arg, early := i, word[1] == '<' || word[1] == '?' && a.early || word[1] == '!' && !a.out
-			if word[0] != '.' {
-				arg = int(word[0] - '0')
-			}
-			kind, size, _ := strings.Cut(word[2:], ".")
-			k, _ := strconv.Atoi(kind)
-			n, err := strconv.Atoi(size)
-			if err != nil {
-				n = param
-			}
-			add(arg, early, k, n)
-		}
-		if always {
-			continue
-		}
-		switch a.kind {
-		case "iova":
-			// The addresses are shown and not what they lead to: it is another process's memory.
-			add(i, false, copyElements, 4<<3|(i+1))
-		case "[]sembuf", "[]waitv", "[]ioevent":
-			add(i, !a.out, copyElements, (d.layout(a.kind[2:]).size+3)/4<<3|param)
-		case "rb", "hexb", "wbx", "xlist":
-			add(i, false, copyData, byResult)
-			// The first piece is as long as strings are shown, and a dump needs all.
-			if d.o.wholly(c.name) {
-				add(i, false, copyLong, 0)
-			}
-		case "wb", "xval":
-			add(i, false, copyData, param)
-			if d.o.wholly(c.name) {
-				add(i, false, copyLong, 0)
-			}
-		case "ts", "tv", "ts32", "tv32":
-			if a.early { // what was not in memory then is, when the call returns
-				add(i, false, copyBoth, 4)
-			} else {
-				add(i, a.early, copyFixed, 4)
-			}
-		case "epev", "epctl":
-			add(i, false, copyFixed, d.epollSize()/4)
-		case "epevs":
-			add(i, false, copyElements, d.epollSize()/4<<3|byResult)
-		case "fdset":
-			// One piece copies all three sets; it stands at the first.
-			switch {
-			case i == 1 && c.args[len(c.args)-1].kind == "psigset":
-				add(i, false, copySets, 1)
-			case i == 1:
-				add(i, false, copySets, 0)
-			}
-		case "msgs":
-			add(i, false, copyMessage, 16)
-			if a.out { // how much room there is for names
-				add(i, true, copyElements, 16<<3|(i+1))
-			}
-		case "iov":
-			add(i, false, copyVectors, i+1)
-		case "iovr":
-			add(i, false, copyVectors, 8|(i+1))
-		case "msghdr":
-			if a.out {
-				add(i, false, copyMessage, 8)
-				add(i, true, copyFixed, 14)
-			} else {
-				add(i, false, copyMessage, 0)
-			}
-		case "sigreturn":
-			// The frame of a handler is laid out by each architecture: so far above the stack
-			// pointer the mask is, in words of 8 bytes.
-			if d.arch == "arm64" {
-				add(0, true, copySignal, 21)
-			} else {
-				add(0, true, copySignal, 37)
-			}
-		case "sub":
-			// Texts and numbers are in the same places, by the command: a number is no address,
-			// and its copy fails.
-			if c.name == "keyctl" {
-				for n := 1; n <= 3; n++ {
-					add(n, false, copyString, 1)
-				}
-				add(2, false, copyParent, 3)
-				continue
-			}
-			// Commands are not told apart here: a number, a name and a struct are copied from
-			// where they would be.
-			add(1, false, copyFixed, 2)
-			add(1, false, copyString, 2)
-			add(2, false, copyFixed, 4)
-		default:
-			kind := copyFixed
-			if a.early {
-				kind = copyBoth
-			}
-			size := fixed[a.kind]
-			if strings.HasPrefix(a.kind, "*") {
-				size = 8
-			}
-			if l := d.layout(a.kind); l != nil {
-				size = l.size
-			}
-			if size > 0 {
-				add(i, a.early, kind, (size+3)/4)
-			}
+		if isWhole := ps.listed(i, a); !isWhole {
+			d.piecesByKind(&ps, c, i, a)
 		}
 	}
-	var plan uint64
+	return ps.packed()
+}
+
+// pieces are those of a plan, in the order in which they look for room.
+type pieces []uint64
+
+func (ps *pieces) add(arg int, early bool, kind, size int) {
+	*ps = append(*ps, piece(arg, early, kind, size))
+}
+
+// packed is the plan of all pieces that find room: three, and one that takes loops.
+func (ps pieces) packed() (plan uint64) {
 	at := 0
-	for _, p := range pieces {
+	for _, p := range ps {
 		if kind := p >> 4 & 15; kind >= copyVectors && kind <= copyParent || kind == copySignal {
 			plan |= p << 48
 		} else if at < 48 {
@@ -225,6 +127,140 @@ func (d *decoder) plan(c *call) uint64 {
 		}
 	}
 	return plan
+}
+
+// number is the parameter of an argument, 0 if it has none.
+func (a arg) number() int {
+	if a.param == "" {
+		return 0
+	}
+	return int(a.param[0] - '0')
+}
+
+// listed adds the pieces that copies has for an argument, and reports whether these are all.
+func (ps *pieces) listed(i int, a arg) (isWhole bool) {
+	words, isWhole := entry(copies, a.kind)
+	for word := range strings.FieldsSeq(words) {
+		arg, early := i, word[1] == '<' || word[1] == '?' && a.early || word[1] == '!' && !a.out
+		if word[0] != '.' {
+			arg = int(word[0] - '0')
+		}
+		kind, size, _ := strings.Cut(word[2:], ".")
+		k, _ := strconv.Atoi(kind)
+		n, err := strconv.Atoi(size)
+		if err != nil {
+			n = a.number()
+		}
+		ps.add(arg, early, k, n)
+	}
+	return isWhole
+}
+
+// piecesByKind adds the pieces of an argument of which the kind and the direction decide what is copied.
+func (d *decoder) piecesByKind(ps *pieces, c *call, i int, a arg) {
+	switch a.kind {
+	case "iova":
+		// The addresses are shown and not what they lead to: it is another process's memory.
+		ps.add(i, false, copyElements, 4<<3|(i+1))
+	case "[]sembuf", "[]waitv", "[]ioevent":
+		ps.add(i, !a.out, copyElements, (d.layout(a.kind[2:]).size+3)/4<<3|a.number())
+	case "ts", "tv", "ts32", "tv32":
+		if a.early { // what was not in memory then is, when the call returns
+			ps.add(i, false, copyBoth, 4)
+		} else {
+			ps.add(i, false, copyFixed, 4)
+		}
+	case "epev", "epctl":
+		ps.add(i, false, copyFixed, d.epollSize()/4)
+	case "epevs":
+		ps.add(i, false, copyElements, d.epollSize()/4<<3|byResult)
+	case "msgs":
+		ps.add(i, false, copyMessage, 16)
+		if a.out { // how much room there is for names
+			ps.add(i, true, copyElements, 16<<3|(i+1))
+		}
+	case "iov":
+		ps.add(i, false, copyVectors, i+1)
+	case "iovr":
+		ps.add(i, false, copyVectors, 8|(i+1))
+	case "msghdr":
+		if a.out {
+			ps.add(i, false, copyMessage, 8)
+			ps.add(i, true, copyFixed, 14)
+		} else {
+			ps.add(i, false, copyMessage, 0)
+		}
+	default:
+		d.piecesByCall(ps, c, i, a)
+	}
+}
+
+// piecesByCall adds the pieces of an argument of which it depends on the call, on others of its
+// arguments or on the processor what is copied.
+func (d *decoder) piecesByCall(ps *pieces, c *call, i int, a arg) {
+	switch a.kind {
+	case "rb", "hexb", "wbx", "xlist", "wb", "xval":
+		limit := byResult
+		if a.kind == "wb" || a.kind == "xval" {
+			limit = a.number()
+		}
+		ps.add(i, false, copyData, limit)
+		// The first piece is as long as strings are shown, and a dump needs all.
+		if d.o.wholly(c.name) {
+			ps.add(i, false, copyLong, 0)
+		}
+	case "fdset":
+		// One piece copies all three sets; it stands at the first.
+		switch {
+		case i == 1 && c.args[len(c.args)-1].kind == "psigset":
+			ps.add(i, false, copySets, 1)
+		case i == 1:
+			ps.add(i, false, copySets, 0)
+		}
+	case "sigreturn":
+		// The frame of a handler is laid out by each architecture: so far above the stack
+		// pointer the mask is, in words of 8 bytes.
+		if d.arch == "arm64" {
+			ps.add(0, true, copySignal, 21)
+		} else {
+			ps.add(0, true, copySignal, 37)
+		}
+	case "sub":
+		// Texts and numbers are in the same places, by the command: a number is no address,
+		// and its copy fails.
+		if c.name == "keyctl" {
+			for n := 1; n <= 3; n++ {
+				ps.add(n, false, copyString, 1)
+			}
+			ps.add(2, false, copyParent, 3)
+			return
+		}
+		// Commands are not told apart here: a number, a name and a struct are copied from
+		// where they would be.
+		ps.add(1, false, copyFixed, 2)
+		ps.add(1, false, copyString, 2)
+		ps.add(2, false, copyFixed, 4)
+	default:
+		d.pieceOfStruct(ps, i, a)
+	}
+}
+
+// pieceOfStruct adds the piece of an argument that points to something of a fixed size.
+func (d *decoder) pieceOfStruct(ps *pieces, i int, a arg) {
+	kind := copyFixed
+	if a.early {
+		kind = copyBoth
+	}
+	size := fixed[a.kind]
+	if strings.HasPrefix(a.kind, "*") {
+		size = 8
+	}
+	if l := d.layout(a.kind); l != nil {
+		size = l.size
+	}
+	if size > 0 {
+		ps.add(i, a.early, kind, (size+3)/4)
+	}
 }
 
 // fds says which arguments of a call are descriptors, one bit for each, and by further bits what
