@@ -182,10 +182,10 @@ func (p *Program) readOptions(given map[string][]string) error {
 	if values := given["demangle"]; values != nil {
 		p.Mangled = values[len(values)-1] == "false"
 	}
-	if err := readNumber(given, "indent", 0, &p.Indent); err != nil {
+	if err := readNumber("indent", given["indent"], 0, &p.Indent); err != nil {
 		return err
 	}
-	if err := readNumber(given, "where", 1, &p.Frames); err != nil {
+	if err := readNumber("where", given["where"], 1, &p.Frames); err != nil {
 		return err
 	}
 	if given["call-times"] != nil {
@@ -383,8 +383,7 @@ func isStartFiles(name string, terms []term) bool {
 const unwritable = "\",*$"
 
 // readNumber reads an option that is a number, if it is given.
-func readNumber(given map[string][]string, name string, least int, into *int) error {
-	values := given[name]
+func readNumber(name string, values []string, least int, into *int) error {
 	if values == nil {
 		return nil
 	}

@@ -65,107 +65,9 @@ func Defaults(goarch string) *Options {
 // is lost in the map: those that depend on each other are settled at the end.
 func (o *Options) Read(given map[string][]string) error {
 	for name, values := range given {
-		last := values[len(values)-1]
-		var err error
-		switch name {
-		case "expr":
-			for _, v := range values {
-				if err == nil {
-					err = o.Set(v, o.Arch)
-				}
-			}
-		case "trace", "signal", "status", "read", "write":
-			err = o.Set(name+"="+last, o.Arch)
-		case "successful-only":
-			err = o.Set("status=successful", o.Arch)
-		case "failed-only":
-			err = o.Set("status=failed", o.Arch)
-		case "min":
-			var ns int64
-			ns, err = strconv.ParseInt(last, 10, 64) // as readValue has written it
-			o.Least = ns
-		case "string-limit":
-			err = readNumber(given, name, 0, &o.Limit)
-			o.Limit = min(o.Limit, longest)
-		case "columns":
-			err = readNumber(given, name, 0, &o.Column)
-		case "const-print-style":
-			if o.Style = ""; last != "abbrev" {
-				o.Style = last
-			}
-		case "no-abbrev":
-			o.Verbose = true
-		case "strings-in-hex":
-			// -x and -xx are one option, given once and twice.
-			o.Quoting = quoting(min(len(values), int(hexAll)))
-		case "absolute-timestamps":
-			o.TimesDigits = 0
-			for _, v := range values {
-				if v != "true" {
-					err = o.timestamps(v)
-				} else if o.Times++; o.Times > 1 {
-					o.TimesDigits = 6
-				}
-			}
-		case "relative-timestamps":
-			o.Relative = true
-			o.RelativeDigits, err = precision(last)
-		case "syscall-times":
-			o.Took = true
-			o.TookDigits, err = precision(last)
-		case "summary-only", "summary":
-			// -c wins over -C, whichever comes first.
-			if o.Summary != "summary-only" {
-				o.Summary = name
-			}
-		case "summary-sort-by":
-			if c := findColumn(last); c != nil {
-				o.Sort = c.name
-			} else if o.Sort = "nothing"; last != "nothing" && last != "none" {
-				err = fmt.Errorf("cannot sort by %s; there are %s and nothing", last, columnNames())
-			}
-		case "summary-columns":
-			o.Columns, err = readColumns(last)
-		case "decode-fds":
-			for _, v := range values {
-				if v == "true" {
-					o.Files = min(o.Files+1, 2)
-				} else if err == nil {
-					err = o.Set(name+"="+v, o.Arch)
-				}
-			}
-		case "trace-path":
-			o.Paths = values
-			for _, path := range values { // of descriptors, paths are whole
-				if whole, err := filepath.Abs(path); err == nil {
-					real, _ := filepath.EvalSymlinks(whole)
-					o.Paths = append(o.Paths, whole, real)
-				}
-			}
-		case "stack-traces":
-			o.Stacks = true
-		case "instruction-pointer":
-			o.Pointer = true
-		case "syscall-number":
-			o.Number = true
-		case "no-hold":
-			o.NoHold = true
-		case "last":
-			err = readNumber(given, name, 1, &o.Last)
-		case "all":
-			o.All = true
-		case "errors":
-			o.Errors = true
-		case "quiet":
-			for _, v := range values {
-				if v == "true" {
-					o.Quiet++
-				} else if err == nil {
-					err = o.Set(name+"="+v, o.Arch)
-				}
-			}
-		}
-		if err != nil {
+		if on := o.flag(name); on != nil {
+			*on = true
+		} else if err := o.readOne(name, values); err != nil {
 			return err
 		}
 	}
@@ -174,6 +76,127 @@ func (o *Options) Read(given map[string][]string) error {
 		if slices.Contains(o.behind, "socket") || slices.Contains(o.behind, "dev") {
 			o.Files = 2
 		}
+	}
+	return nil
+}
+
+// flag is what an option switches on that has no value; nil of others.
+func (o *Options) flag(name string) *bool {
+	switch name {
+	case "no-abbrev":
+		return &o.Verbose
+	case "stack-traces":
+		return &o.Stacks
+	case "instruction-pointer":
+		return &o.Pointer
+	case "syscall-number":
+		return &o.Number
+	case "no-hold":
+		return &o.NoHold
+	case "all":
+		return &o.All
+	case "errors":
+		return &o.Errors
+	}
+	return nil
+}
+
+// readOne reads one option, all of its values. Those that are none of strace's are left alone.
+func (o *Options) readOne(name string, values []string) (err error) {
+	last := values[len(values)-1]
+	switch name {
+	case "expr":
+		for _, v := range values {
+			if err := o.Set(v, o.Arch); err != nil {
+				return err
+			}
+		}
+	case "trace", "signal", "status", "read", "write":
+		return o.Set(name+"="+last, o.Arch)
+	case "successful-only":
+		return o.Set("status=successful", o.Arch)
+	case "failed-only":
+		return o.Set("status=failed", o.Arch)
+	case "min":
+		o.Least, err = strconv.ParseInt(last, 10, 64) // as readValue has written it
+	case "string-limit":
+		err = readNumber(name, values, 0, &o.Limit)
+		o.Limit = min(o.Limit, longest)
+	case "columns":
+		return readNumber(name, values, 0, &o.Column)
+	case "last":
+		return readNumber(name, values, 1, &o.Last)
+	case "const-print-style":
+		if o.Style = ""; last != "abbrev" {
+			o.Style = last
+		}
+	case "strings-in-hex":
+		// -x and -xx are one option, given once and twice.
+		o.Quoting = quoting(min(len(values), int(hexAll)))
+	case "absolute-timestamps":
+		o.TimesDigits = 0
+		for _, v := range values {
+			if v != "true" {
+				if err := o.timestamps(v); err != nil {
+					return err
+				}
+			} else if o.Times++; o.Times > 1 {
+				o.TimesDigits = 6
+			}
+		}
+	case "relative-timestamps":
+		o.Relative = true
+		o.RelativeDigits, err = precision(last)
+	case "syscall-times":
+		o.Took = true
+		o.TookDigits, err = precision(last)
+	case "summary-only", "summary":
+		// -c wins over -C, whichever comes first.
+		if o.Summary != "summary-only" {
+			o.Summary = name
+		}
+	case "summary-sort-by":
+		return o.sortBy(last)
+	case "summary-columns":
+		o.Columns, err = readColumns(last)
+	case "decode-fds":
+		n, err := o.counted(name, values)
+		o.Files = min(o.Files+n, 2)
+		return err
+	case "quiet":
+		n, err := o.counted(name, values)
+		o.Quiet += n
+		return err
+	case "trace-path":
+		o.Paths = values
+		for _, path := range values { // of descriptors, paths are whole
+			if whole, err := filepath.Abs(path); err == nil {
+				real, _ := filepath.EvalSymlinks(whole)
+				o.Paths = append(o.Paths, whole, real)
+			}
+		}
+	}
+	return err
+}
+
+// counted is how often an option is given without a value. With one it names a set.
+func (o *Options) counted(name string, values []string) (n int, err error) {
+	for _, v := range values {
+		if v == "true" {
+			n++
+		} else if err == nil {
+			err = o.Set(name+"="+v, o.Arch)
+		}
+	}
+	return n, err
+}
+
+// sortBy sorts the summary by a column.
+func (o *Options) sortBy(text string) error {
+	if c := findColumn(text); c != nil {
+		o.Sort = c.name
+	} else if o.Sort = "nothing"; text != "nothing" && text != "none" {
+		return fmt.Errorf("cannot sort by %s; there are %s and nothing", text, columnNames())
 	}
 	return nil
 }

@@ -108,3 +108,19 @@ func TestArguments(t *testing.T) {
 		}
 	}
 }
+
+// TestEachValueCounts: a wrong value is an error also where a later one is right.
+func TestEachValueCounts(t *testing.T) {
+	for _, name := range []string{"absolute-timestamps", "expr", "quiet", "decode-fds"} {
+		right := map[string]string{"absolute-timestamps": "unix", "expr": "trace=read"}[name]
+		if right == "" {
+			right = "true"
+		}
+		if err := Defaults("amd64").Read(map[string][]string{name: {right}}); err != nil {
+			t.Errorf("--%s=%s: %v", name, right, err)
+		}
+		if err := Defaults("amd64").Read(map[string][]string{name: {"no,such", right}}); err == nil {
+			t.Errorf("--%s=no,such --%[1]s=%s is taken", name, right)
+		}
+	}
+}
