@@ -1,10 +1,6 @@
 package opt
 
-import (
-	"slices"
-
-	"github.com/hawktrace/hawk/internal/ir"
-)
+import "github.com/hawktrace/hawk/internal/ir"
 
 // lifetimes says which objects hold something at the same time and therefore
 // must not share bytes.
@@ -158,7 +154,9 @@ func (fl *flow) backwards() {
 // access with what is live behind it.
 func (fl *flow) back(b *ir.Block, visit func(i int, a access)) {
 	copy(fl.live, fl.after[b.ID])
-	for i, a := range slices.Backward(fl.accesses[b.ID]) {
+	accesses := fl.accesses[b.ID]
+	for i := len(accesses) - 1; i >= 0; i-- {
+		a := accesses[i]
 		if visit != nil {
 			visit(i, a)
 		}
@@ -173,10 +171,10 @@ func (fl *flow) back(b *ir.Block, visit func(i int, a access)) {
 // that were accessed up to there and are live behind.
 func (fl *flow) meet(l *lifetimes, b *ir.Block) {
 	seen := make([][]uint64, len(fl.accesses[b.ID]))
-	sofar := slices.Clone(fl.before[b.ID])
+	sofar := append([]uint64(nil), fl.before[b.ID]...)
 	for i, a := range fl.accesses[b.ID] {
 		or(sofar, a.touch)
-		seen[i] = slices.Clone(sofar)
+		seen[i] = append([]uint64(nil), sofar...)
 	}
 	fl.back(b, func(i int, a access) {
 		each(a.touch, func(o int) {
