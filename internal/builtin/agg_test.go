@@ -197,8 +197,8 @@ func TestClockOf(t *testing.T) {
 		{"$t", ""},
 		{"5", ""},
 	} {
-		if got := ClockOf(expression(t, c.expr)); got != c.want {
-			t.Errorf("ClockOf(%s) = %q, want %q", c.expr, got, c.want)
+		if got := clockOf(expression(t, c.expr)); got != c.want {
+			t.Errorf("clockOf(%s) = %q, want %q", c.expr, got, c.want)
 		}
 	}
 }

@@ -83,7 +83,7 @@ var _ = Define(Func{
 			return nil
 		}
 		clock := "boot"
-		if inner := ClockOf(c.Args[1]); inner != "" {
+		if inner := clockOf(c.Args[1]); inner != "" {
 			clock = inner
 		} else if lost := lostClock(c.Args[1]); lost != "" {
 			c.Warnf(c.Args[1], "bad-clock", "strftime() counts this from boot, as %s does not", lost).
@@ -144,12 +144,12 @@ var _ = Define(Func{
 	},
 })
 
-// ClockOf is the clock of a time stamp expression that is a plain nsecs call,
+// clockOf is the clock of a time stamp expression that is a plain nsecs call,
 // "" for any other expression: arithmetic forgets the clock.
-func ClockOf(e syntax.Expr) string {
+func clockOf(e syntax.Expr) string {
 	switch e := e.(type) {
 	case *syntax.Paren:
-		return ClockOf(e.X)
+		return clockOf(e.X)
 	case *syntax.Ident:
 		if e.Name == "nsecs" {
 			return "boot"
@@ -180,7 +180,7 @@ func lostClock(e syntax.Expr) string {
 			return e.Name
 		}
 	case *syntax.Call:
-		if clock := ClockOf(e); clock != "" && clock != "boot" {
+		if clock := clockOf(e); clock != "" && clock != "boot" {
 			return "nsecs(" + clock + ")"
 		}
 	}

@@ -58,7 +58,7 @@ func lookUpComm(g Gen, c *Call, out *ir.Value) *ir.Value {
 	pid := g.Scalar(c.Args[0])
 	find, err := c.Machine.KfuncID(taskFromPID)
 	release, err2 := c.Machine.KfuncID(taskRelease)
-	field, ok := TaskField(g, "comm")
+	field, ok := taskField(g, "comm")
 	if err != nil || err2 != nil || !ok {
 		StoreBytes(g, out, []byte("[unknown]"), otherComm.Cap)
 		g.Failed(c.Expr, object.NoKfunc, taskFromPID, nil)

@@ -130,7 +130,7 @@ func lowerComm(g Gen, c *Call, dst *ir.Value) *ir.Value {
 	b := g.B()
 	p := Place(g, commType, dst)
 	task := g.Task()
-	field, ok := TaskField(g, "comm")
+	field, ok := taskField(g, "comm")
 	if !ok || task.Kind != ir.Ptr {
 		Helper(g, asm.FnGetCurrentComm, p, Number(g, 16))
 		return p
@@ -200,8 +200,8 @@ func KernelMembers(c *Call, name string, members ...string) {
 	}
 }
 
-// TaskField is a member of struct task_struct.
-func TaskField(g Gen, name string) (types.Field, bool) {
+// taskField is a member of struct task_struct.
+func taskField(g Gen, name string) (types.Field, bool) {
 	t, err := g.Context().O.Machine.TypeByName("struct", "task_struct")
 	if err != nil {
 		return types.Field{}, false
@@ -396,8 +396,8 @@ func relative(name, doc, example, link, member string, result types.Type) {
 			} else {
 				task = g.Task()
 			}
-			to, _ := TaskField(g, link)
-			field, _ := TaskField(g, member)
+			to, _ := taskField(g, link)
+			field, _ := taskField(g, member)
 			size := result.Size()
 			var out *ir.Value
 			if types.IsScalar(result) {

@@ -252,7 +252,7 @@ func TestLdCache(t *testing.T) {
 	data := ldCache(Library{"libc.so.6", "/lib32/libc.so.6"}, Library{"libc.so.6", "/lib/libc.so.6"},
 		Library{"libssl.so.3", "/lib/libssl.so.3"})
 	want := "[{libc.so.6 /lib/libc.so.6} {libssl.so.3 /lib/libssl.so.3}]"
-	if got := fmt.Sprint(ParseLdCache(data, elf.EM_X86_64)); got != want {
+	if got := fmt.Sprint(parseLdCache(data, elf.EM_X86_64)); got != want {
 		t.Errorf("got %s", got)
 	}
 	old := append([]byte(oldCacheMagic), make([]byte, oldHeader+oldEntry-len(oldCacheMagic))...)
@@ -260,7 +260,7 @@ func TestLdCache(t *testing.T) {
 	for len(old)%8 != 0 {
 		old = append(old, 0)
 	}
-	if got := fmt.Sprint(ParseLdCache(append(old, data...), elf.EM_X86_64)); got != want {
+	if got := fmt.Sprint(parseLdCache(append(old, data...), elf.EM_X86_64)); got != want {
 		t.Errorf("behind the old format: %s", got)
 	}
 	for _, c := range []struct {
@@ -365,7 +365,7 @@ func FuzzLdCache(f *testing.F) {
 	f.Add(ldCache(Library{"libc.so.6", "/lib/libc.so.6"}, Library{"libm.so.6", "/lib/libm.so.6"}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		bound.Run(t, len(data), func() {
-			for _, l := range ParseLdCache(data, elf.EM_X86_64) {
+			for _, l := range parseLdCache(data, elf.EM_X86_64) {
 				if l.Soname == "" || l.Path[0] != '/' {
 					t.Errorf("%+v", l)
 				}

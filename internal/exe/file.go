@@ -74,7 +74,7 @@ var ErrNotELF = errors.New("no ELF file")
 // Open opens a file that the user names, or the archive that a member is in, and
 // reads its headers.
 func Open(path string) (*File, error) {
-	name, member, isMember := SplitMember(path)
+	name, member, isMember := splitMember(path)
 	if !isMember {
 		return OpenFile(path)
 	}

@@ -162,7 +162,7 @@ func unique(paths []string) []string {
 	var infos []os.FileInfo
 	out := paths[:0]
 	for _, p := range paths {
-		if _, _, member := SplitMember(p); member {
+		if _, _, member := splitMember(p); member {
 			out = append(out, p)
 			continue
 		}
@@ -244,11 +244,11 @@ func (s Search) library(name string) (string, error) {
 			}
 		}
 	}
-	return findLibrary(s.root(), name, NativeMachine())
+	return findLibrary(s.root(), name, nativeMachine())
 }
 
-// NativeMachine is the ELF machine hawk was built for.
-func NativeMachine() elf.Machine {
+// nativeMachine is the ELF machine hawk was built for.
+func nativeMachine() elf.Machine {
 	switch runtime.GOARCH {
 	case "amd64":
 		return elf.EM_X86_64

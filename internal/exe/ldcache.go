@@ -22,10 +22,10 @@ const (
 	newHeader, newEntry = 48, 24
 )
 
-// ParseLdCache lists the libraries in /etc/ld.so.cache (glibc's
+// parseLdCache lists the libraries in /etc/ld.so.cache (glibc's
 // elf/cache.c, both formats) that suit a machine, in the order of the cache.
 // Malformed parts are left out.
-func ParseLdCache(data []byte, machine elf.Machine) []Library {
+func parseLdCache(data []byte, machine elf.Machine) []Library {
 	le := binary.LittleEndian
 	if strings.HasPrefix(string(data[:min(len(data), len(oldCacheMagic))]), oldCacheMagic) {
 		// The new format may follow the old one, aligned to 8 bytes.
@@ -116,7 +116,7 @@ func findLibrary(root, name string, machine elf.Machine) (found string, err erro
 		return sonameFits(soname, name) && !unread(Check(found))
 	}
 	if data, err := foreign.Read(below(root, "/etc/ld.so.cache"), maxCache); !unread(err) {
-		for _, l := range ParseLdCache(data, machine) {
+		for _, l := range parseLdCache(data, machine) {
 			if usable(l.Soname, l.Path) {
 				return found, nil
 			}

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// SplitMember splits the path of a member of a ZIP archive: "app.apk!/lib/x.so".
-func SplitMember(path string) (archive, member string, ok bool) {
+// splitMember splits the path of a member of a ZIP archive: "app.apk!/lib/x.so".
+func splitMember(path string) (archive, member string, ok bool) {
 	return strings.Cut(path, "!/")
 }
 
 // OnDisk is the file that a path names or that the member is in which it names.
 func OnDisk(path string) string {
-	archive, _, _ := SplitMember(path)
+	archive, _, _ := splitMember(path)
 	return archive
 }
 

@@ -119,7 +119,7 @@ func Refer(path string) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(dir)
-	fd, err := ReferIn(dir, rest)
+	fd, err := referIn(dir, rest)
 	if err != unix.ENOSYS && err != unix.EPERM {
 		return fd, err
 	}
@@ -130,8 +130,8 @@ func Refer(path string) (int, error) {
 	})
 }
 
-// ReferIn is Refer for a path in the root directory that dir refers to.
-func ReferIn(dir int, path string) (int, error) {
+// referIn is Refer for a path in the root directory that dir refers to.
+func referIn(dir int, path string) (int, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	return retry(func() (int, error) { return unix.Openat2(dir, path, &how) })
 }

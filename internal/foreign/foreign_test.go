@@ -132,7 +132,7 @@ func TestRoot(t *testing.T) {
 	}
 	defer unix.Close(fd)
 	for _, name := range []string{"absolute", "up", "../file"} {
-		in, err := ReferIn(fd, name)
+		in, err := referIn(fd, name)
 		if err != nil {
 			t.Skipf("%s: %v", name, err) // a kernel or sandbox without openat2
 		}

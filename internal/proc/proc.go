@@ -196,15 +196,15 @@ func Environ(pid int, name string) (string, bool) {
 // Root is the path through which hawk sees the root directory of a process:
 // "" if it is hawk's own, else /proc/PID/root.
 func Root(pid int) string {
-	if SameMountNamespace(pid) && sameFile("/proc/self/root", Dir(pid)+"/root") {
+	if sameMountNamespace(pid) && sameFile("/proc/self/root", Dir(pid)+"/root") {
 		return ""
 	}
 	return Dir(pid) + "/root"
 }
 
-// SameMountNamespace reports whether a process sees the file systems hawk
+// sameMountNamespace reports whether a process sees the file systems hawk
 // sees; true if that cannot be found out.
-func SameMountNamespace(pid int) bool {
+func sameMountNamespace(pid int) bool {
 	return sameFile("/proc/self/ns/mnt", Dir(pid)+"/ns/mnt")
 }
 
@@ -268,7 +268,7 @@ type view struct {
 func viewOf(pid int) view {
 	v := view{root: Root(pid)}
 	if v.root != "" {
-		v.same = SameMountNamespace(pid)
+		v.same = sameMountNamespace(pid)
 		v.at, _ = os.Readlink(v.root)
 		v.at = strings.TrimSuffix(v.at, "/")
 	}

@@ -84,7 +84,7 @@ func (c *Conv) append(dst []byte, a Arg, env Env, escape bool) []byte {
 		if escape {
 			dst = AppendText(dst, Escaped(Decode(a.Type, a.Raw, env)))
 		} else {
-			dst = AppendRaw(dst, a.Type, a.Raw, env)
+			dst = appendRaw(dst, a.Type, a.Raw, env)
 		}
 		return c.pad(c.cut(dst, start), start)
 	case Bytes, EscapedHex, SpacedHex:

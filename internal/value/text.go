@@ -83,10 +83,10 @@ func AppendKey(dst []byte, v Value) []byte {
 	return AppendText(dst, v)
 }
 
-// AppendRaw appends what AppendText(Decode(t, raw, env)) would, without
+// appendRaw appends what AppendText(Decode(t, raw, env)) would, without
 // making values of the types that events usually carry.
 // printf comes here for each %s of each event, which is why it does not allocate.
-func AppendRaw(dst []byte, t types.Type, raw []byte, env Env) []byte {
+func appendRaw(dst []byte, t types.Type, raw []byte, env Env) []byte {
 	switch t := t.(type) {
 	case *types.Int:
 		if v, ok := integer(raw, t.Bytes, t.Signed); ok {
@@ -110,7 +110,7 @@ func AppendRaw(dst []byte, t types.Type, raw []byte, env Env) []byte {
 			if i > 0 {
 				dst = append(dst, ", "...)
 			}
-			dst = AppendRaw(dst, e, slice(raw, t.Offsets[i], e.Size()), env)
+			dst = appendRaw(dst, e, slice(raw, t.Offsets[i], e.Size()), env)
 		}
 		return append(dst, ')')
 	case *types.Record:
@@ -119,7 +119,7 @@ func AppendRaw(dst []byte, t types.Type, raw []byte, env Env) []byte {
 		}
 		for i, e := range t.Elems {
 			dst = appendName(dst, i, t.Names[i])
-			dst = AppendRaw(dst, e, slice(raw, t.Offsets[i], e.Size()), env)
+			dst = appendRaw(dst, e, slice(raw, t.Offsets[i], e.Size()), env)
 		}
 		return append(dst, " }"...)
 	}

@@ -91,7 +91,7 @@ func TestText(t *testing.T) {
 		if got := string(AppendText(nil, v)); got != c.text {
 			t.Errorf("%s: text %q, want %q", c.typ, got, c.text)
 		}
-		if got := string(AppendRaw(nil, c.typ, c.raw, fakeEnv{})); got != c.text {
+		if got := string(appendRaw(nil, c.typ, c.raw, fakeEnv{})); got != c.text {
 			t.Errorf("%s: raw text %q, want %q", c.typ, got, c.text)
 		}
 		want := c.key
@@ -111,7 +111,7 @@ func TestText(t *testing.T) {
 		// Bytes that are missing must not be read.
 		for n := range c.raw {
 			AppendText(nil, Decode(c.typ, c.raw[:n], fakeEnv{}))
-			AppendRaw(nil, c.typ, c.raw[:n], nil)
+			appendRaw(nil, c.typ, c.raw[:n], nil)
 			AppendJSON(nil, Decode(c.typ, c.raw[:n], nil))
 		}
 	}

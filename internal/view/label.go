@@ -1,14 +1,9 @@
 package view
 
 import (
-	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/hawktrace/hawk/internal/value"
 )
 
 // reserved are names that exporters use for themselves.
@@ -63,28 +58,4 @@ func KeyNames(names []string) []string {
 // ArgNames are the names of an event's arguments, index their positions.
 func ArgNames(names []string, index []int) []string {
 	return Names(names, func(i int) string { return "arg" + strconv.Itoa(index[i]) + "_" })
-}
-
-// maxLabel bounds the value of a label, in bytes.
-const maxLabel = 128
-
-// LabelValue is the text of a value as a label: as printed, but valid UTF-8 of
-// at most 128 bytes. What had to be changed ends in a hash of the whole, so
-// that two values never become one.
-func LabelValue(v value.Value) string {
-	text := string(value.AppendText(nil, v))
-	if len(text) <= maxLabel && utf8.ValidString(text) {
-		return text
-	}
-	h := fnv.New32a()
-	h.Write([]byte(text))
-	tail := fmt.Sprintf("…%08x", h.Sum32())
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if keep := maxLabel - len(tail); len(text) > keep {
-		for keep > 0 && !utf8.RuneStart(text[keep]) {
-			keep--
-		}
-		text = text[:keep]
-	}
-	return text + tail
 }

@@ -58,15 +58,6 @@ func UnitNamed(word string) Unit {
 	return NoUnit
 }
 
-// UnitWords lists the words for units, for messages.
-func UnitWords() []string {
-	var out []string
-	for _, words := range units {
-		out = append(out, words...)
-	}
-	return out
-}
-
 // UnitOfName is what the last word of a name says: words are split at _ and
 // where case changes.
 func UnitOfName(name string) Unit { return UnitNamed(lastWord(name)) }

@@ -3,12 +3,9 @@ package view
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/value"
 )
 
 func TestRefused(t *testing.T) {
@@ -50,9 +47,11 @@ func TestUnitOfName(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	for _, word := range UnitWords() {
-		if UnitNamed(word) == NoUnit {
-			t.Errorf("%s is no unit", word)
+	for unit, words := range units {
+		for _, word := range words {
+			if UnitNamed(word) != Unit(unit) {
+				t.Errorf("%s is %q, want %q", word, UnitNamed(word), Unit(unit))
+			}
 		}
 	}
 }
@@ -67,35 +66,6 @@ func TestIdentifies(t *testing.T) {
 		if Identifies(name) {
 			t.Errorf("%s identifies", name)
 		}
-	}
-}
-
-func TestLabelValue(t *testing.T) {
-	long := strings.Repeat("ä", 100)
-	for _, c := range []struct {
-		v    value.Value
-		want string
-	}{
-		{value.Int(-5), "-5"},
-		{value.Pointer(255), "0xff"},
-		{value.Str("x y"), "x y"},
-		{value.Str(strings.Repeat("x", 128)), strings.Repeat("x", 128)},
-		{value.Enum{Name: "RED", Value: 1}, "RED"},
-	} {
-		if got := LabelValue(c.v); got != c.want {
-			t.Errorf("%v: %q, want %q", c.v, got, c.want)
-		}
-	}
-	seen := map[string]string{}
-	for _, text := range []string{long, long + "x", long + "y", "a\xff", "a\xfe", "a\uFFFD", strings.Repeat("x", 129)} {
-		got := LabelValue(value.Str(text))
-		if len(got) > 128 || !utf8.ValidString(got) {
-			t.Errorf("%q is %d bytes", got, len(got))
-		}
-		if other, ok := seen[got]; ok {
-			t.Errorf("%q and %q are one: %q", other, text, got)
-		}
-		seen[got] = text
 	}
 }
 
