@@ -182,6 +182,31 @@ func TestProbes(t *testing.T) {
 	}
 }
 
+// TestFeaturesBeside: features are tried while scripts are compiled for the same machine.
+func TestFeaturesBeside(t *testing.T) {
+	m := hawk.Host()
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			_, err := hawk.Compile(t.Context(), &hawk.Script{Text: `profile:hz:99 { @[ustack] = count(); }`},
+				&hawk.CompileOptions{Machine: m})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		group.Go(func() {
+			n := 0
+			for range m.Features() {
+				n++
+			}
+			if n == 0 {
+				t.Error("there are no features")
+			}
+		})
+	}
+	group.Wait()
+}
+
 // ticket is a context of a type that cannot be compared, as those of callers may be.
 type ticket struct {
 	context.Context

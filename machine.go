@@ -58,11 +58,19 @@ func (m *Machine) Features() iter.Seq[Feature] {
 			return
 		}
 		for _, f := range machine.Features() {
-			if !yield(Feature{f.Name, f.What, failure(m.m.Has(f))}) {
+			if !yield(Feature{f.Name, f.What, failure(m.has(f))}) {
 				return
 			}
 		}
 	}
+}
+
+// has asks for a feature alone. Some are tried on types of the kernel, which a compilation may be
+// looking up.
+func (m *Machine) has(f *machine.Feature) error {
+	m.m.Resolve.Lock()
+	defer m.m.Resolve.Unlock()
+	return m.m.Has(f)
 }
 
 // Privileges is nil, or a [*PermissionError] with what this process lacks to trace
