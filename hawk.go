@@ -122,27 +122,13 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 	if o == nil {
 		o = &CompileOptions{}
 	}
-	p := &Program{machine: o.Machine, take: o.Take}
-	if p.machine == nil {
-		p.machine = Host()
-	}
-	if !p.machine.known() {
-		return nil, errNoMachine
-	}
-	if o.PID < 0 {
-		return nil, fmt.Errorf("hawk: no process has the number %d", o.PID)
+	p := &Program{take: o.Take}
+	if err := p.aim(o); err != nil {
+		return nil, err
 	}
 	defaults, err := config.Given(o.Config)
 	if err != nil {
 		return nil, fmt.Errorf("hawk: setting %w", err)
-	}
-	p.probe = probe.Options{Machine: p.machine.m, PID: o.PID, PIDFilter: o.PID != 0, Unsafe: o.Unsafe}
-	for _, dir := range o.Cgroups {
-		group, err := p.machine.m.ControlGroup(dir)
-		if err != nil {
-			return nil, failure(fmt.Errorf("hawk: control group: %w", err))
-		}
-		p.probe.Tasks.Cgroups = append(p.probe.Tasks.Cgroups, group)
 	}
 	opts := compile.Options{
 		Params: s.Args, Defaults: defaults, Files: s.FS, Probe: p.probe, TypesOnly: typesOnly, Take: o.Take,
@@ -193,6 +179,29 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 		p.prog = prog.Set(given)
 	}
 	return p, nil
+}
+
+// aim says which machine a program is for, and which of its processes.
+func (p *Program) aim(o *CompileOptions) error {
+	p.machine = o.Machine
+	if p.machine == nil {
+		p.machine = Host()
+	}
+	if !p.machine.known() {
+		return errNoMachine
+	}
+	if o.PID < 0 {
+		return fmt.Errorf("hawk: no process has the number %d", o.PID)
+	}
+	p.probe = probe.Options{Machine: p.machine.m, PID: o.PID, PIDFilter: o.PID != 0, Unsafe: o.Unsafe}
+	for _, dir := range o.Cgroups {
+		group, err := p.machine.m.ControlGroup(dir)
+		if err != nil {
+			return failure(fmt.Errorf("hawk: control group: %w", err))
+		}
+		p.probe.Tasks.Cgroups = append(p.probe.Tasks.Cgroups, group)
+	}
+	return nil
 }
 
 // portable finishes a program that is compiled for other kernels, too.
