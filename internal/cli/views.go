@@ -462,10 +462,17 @@ func (v *saver) done(c *command) error {
 	for _, t := range v.targets {
 		for _, m := range t.maps {
 			s := run.Snapshot(m)
-			if s == nil || t.format.Bounds {
+			if s == nil {
 				continue
 			}
-			low, left := view.Unsaid(s)
+			low, left, cut := view.Unsaid(s)
+			if cut > 0 && t.format.Takes.Weighed() {
+				c.warn(fmt.Sprintf("%s: rows of %s that weigh 2⁶³ or more weigh 2⁶³-1 there: %s", t.name(), m.Name,
+					view.Grouped(cut)))
+			}
+			if t.format.Bounds {
+				continue
+			}
 			if low {
 				c.warn(fmt.Sprintf("%s: totals of %s are lower bounds, as programs delete elements of it", t.name(),
 					m.Name))
@@ -474,6 +481,10 @@ func (v *saver) done(c *command) error {
 				c.warn(fmt.Sprintf("%s: rows of %s that weigh less than nothing are left out: %s", t.name(), m.Name,
 					view.Grouped(left)))
 			}
+		}
+		textOnly := func(ev view.Event) bool { return ev.Site != nil && len(ev.Site.Args) == 0 && !ev.Site.Header }
+		if t.wantsEvents() && t.format == export.CSV && slices.ContainsFunc(run.Events, textOnly) {
+			c.warn(fmt.Sprintf("%s has no lines of what prints without values", t.name()))
 		}
 		// Pages say it themselves, and streams have written all.
 		if run.Dropped > 0 && t.stream == nil && t.format != export.HTML && t.wantsEvents() {

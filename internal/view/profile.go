@@ -164,15 +164,20 @@ func omitted(weights []int64) bool {
 
 // Unsaid is what files do not show of a snapshot: that totals are lower bounds, and how many rows NewProfile
 // leaves out.
-func Unsaid(s *Snapshot) (low bool, left int) {
+// cut are those that weigh more than a file has room for.
+func Unsaid(s *Snapshot) (low bool, left, cut int) {
 	var room [2]int64
 	for i := range s.Rows.Len() {
 		row := s.Rows.At(i)
-		if low = low || row.AtLeast; omitted(s.Map.weights(room[:0], row.Value)) {
+		weights := s.Map.weights(room[:0], row.Value)
+		switch low = low || row.AtLeast; {
+		case omitted(weights):
 			left++
+		case slices.Contains(weights, math.MaxInt64):
+			cut++
 		}
 	}
-	return low, left
+	return low, left, cut
 }
 
 // Exported is what files call the map.
