@@ -57,6 +57,23 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestOne has a picture of one sample speak of it as one.
+func TestOne(t *testing.T) {
+	m := &view.Map{Name: "@", Key: &types.String{Cap: 16}, Type: types.Uint64, Kind: view.Counter,
+		Weight: view.ValueWeight, Keys: []view.Element{{Name: "comm"}}}
+	for n, want := range map[uint64][]string{1: {">1 sample  ·", "1 in 1 stack;"}, 2: {">2 samples  ·", "2 in 1 stack;"}} {
+		rows := view.RowsOf([]view.Row{{Key: value.Str("a"), Value: value.Uint(n)}})
+		r := &view.Run{Begin: view.Begin{Script: &view.Script{Name: "x", Maps: []*view.Map{m}}},
+			Maps: []view.Snapshot{{Map: m, Rows: rows}}}
+		picture := string(written(t, Find("svg"), r, m))
+		for _, text := range want {
+			if !strings.Contains(picture, text) {
+				t.Errorf("%d: no %q in %s", n, text, picture)
+			}
+		}
+	}
+}
+
 // No two columns of a table have one name.
 func TestColumnsApart(t *testing.T) {
 	pair := &types.Tuple{Elems: []types.Type{types.Int64, types.Int64}}

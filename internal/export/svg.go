@@ -86,8 +86,8 @@ func writeSVG(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	title := xmlText(view.Line(r.Script.Called()) + "  " + p.Map.Name)
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" `+
 		`role="img" aria-labelledby="t d">`+"\n<title id=\"t\">Flame graph of %s</title>\n", svgWidth, height, title)
-	fmt.Fprintf(w, "<desc id=\"d\">%s in %d stacks; a box for each function, as wide as what it and its callees weigh"+
-		"</desc>\n<style>%s</style>\n", xmlText(amount(total, unit)), p.Len(), svgStyle)
+	fmt.Fprintf(w, "<desc id=\"d\">%s in %s; a box for each function, as wide as what it and its callees weigh"+
+		"</desc>\n<style>%s</style>\n", xmlText(amount(total, unit)), view.Counted(p.Len(), "stack"), svgStyle)
 	fmt.Fprintf(w, `<rect class="b" width="%d" height="%d" style="stroke:none"/>`+"\n", svgWidth, height)
 	fmt.Fprintf(w, `<text class="t" x="%d" y="24">%s</text><text class="s" x="%[1]d" y="41">%[3]s</text>`+"\n",
 		svgMargin, title, xmlText(svgSubtitle(r, p, total, unit)))
@@ -110,8 +110,8 @@ func writeSVG(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 		w.WriteString("</g>\n")
 	}
 	if narrow > 0 {
-		fmt.Fprintf(w, `<text class="s" x="%d" y="%d">%s frames below %s not drawn</text>`+"\n", svgMargin, height-8,
-			view.Grouped(narrow), share)
+		fmt.Fprintf(w, `<text class="s" x="%d" y="%d">%s below %s not drawn</text>`+"\n", svgMargin, height-8,
+			view.Counted(narrow, "frame"), share)
 	}
 	w.WriteString("</svg>\n")
 	return w.Flush()
@@ -120,7 +120,10 @@ func writeSVG(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 // svgSubtitle is what the picture is of.
 func svgSubtitle(r *view.Run, p *view.Profile, total int64, unit string) string {
 	parts := []string{amount(total, unit)}
-	if t := p.Types[p.Primary].Name; t != "" && unit == "count" {
+	switch t := p.Types[p.Primary].Name; {
+	case t == "samples" && unit == "count": // of a map that has no name of its own
+		parts[0] = view.Counted(int(total), "sample")
+	case t != "" && unit == "count":
 		parts[0] += " " + t
 	}
 	parts = append(parts, r.Wall.UTC().Format("2006-01-02 15:04:05Z"))
