@@ -61,7 +61,9 @@ func TestRates(t *testing.T) {
 func TestOne(t *testing.T) {
 	m := &view.Map{Name: "@", Key: &types.String{Cap: 16}, Type: types.Uint64, Kind: view.Counter,
 		Weight: view.ValueWeight, Keys: []view.Element{{Name: "comm"}}}
-	for n, want := range map[uint64][]string{1: {">1 sample  ·", "1 in 1 stack;"}, 2: {">2 samples  ·", "2 in 1 stack;"}} {
+	for n, want := range map[uint64][]string{
+		1: {">1 sample  ·", "1 in 1 stack;"}, 2: {">2 samples  ·", "2 in 1 stack;"},
+	} {
 		rows := view.RowsOf([]view.Row{{Key: value.Str("a"), Value: value.Uint(n)}})
 		r := &view.Run{Begin: view.Begin{Script: &view.Script{Name: "x", Maps: []*view.Map{m}}},
 			Maps: []view.Snapshot{{Map: m, Rows: rows}}}
