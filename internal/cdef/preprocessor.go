@@ -130,7 +130,8 @@ func (p *preprocessor) directive(l *lexer, hash token) {
 	case "line", "ident", "sccs", "assert", "unassert":
 	default:
 		if word.kind != number {
-			p.errorf("c-directive", word, "unknown preprocessor directive #%s", word.text)
+			p.errorf("c-directive", word, "unknown preprocessor directive #%s", word.text).
+				Hint("if it is meant as a comment: that starts with //")
 		}
 	}
 }

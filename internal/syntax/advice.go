@@ -119,6 +119,8 @@ func (p *parser) noExpression() string {
 	switch {
 	case p.prev == Eq && t == Assign:
 		return "equality is written =="
+	case p.prev == Tilde && t == Div:
+		return noPatterns
 	case p.prev == Lt && t == Gt:
 		return "inequality is written !="
 	case t == LBracket:
