@@ -305,6 +305,11 @@ func (s *Scanner) operator(lex *Lexeme) {
 		msg = "invalid character '#': a comment starts with //"
 	case '\\':
 		msg = `invalid character '\': escapes are for strings, which stand in double quotes`
+		if next := s.text[s.pos:]; strings.HasPrefix(next, "$") || strings.HasPrefix(next, `"`) {
+			msg = `invalid character '\': leave it out where the shell does not take it out`
+		} else if strings.HasPrefix(next, "\n") {
+			msg = `invalid character '\': a line goes on in the next one without it`
+		}
 	case utf8.RuneError:
 		msg = "text is not valid UTF-8"
 	case '\'':
