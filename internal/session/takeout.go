@@ -49,9 +49,9 @@ func (s *session) shown(m *object.ScriptMap, cell []byte) value.Value {
 }
 
 // takeOut empties a map of cells and calls f for each key with what was there,
-// the cells of all CPUs as one. Updates go to what was taken or to what is new:
-// none is lost but one that another CPU is in the middle of. With zero the keys
-// stay.
+// the cells of all CPUs as one. Updates go to what was taken or to what is new: none is lost but
+// what another CPU adds while the kernel copies that element, which takes longer the more CPUs there
+// are. With zero the keys stay. The library's Take loses nothing, see take.go.
 func (s *session) takeOut(m *object.ScriptMap, zero bool, f func(key, cell []byte)) {
 	if m.Map < 0 {
 		if cell := s.joined(m, s.takeCell); cell != nil {
