@@ -89,6 +89,14 @@ func TestPayload(t *testing.T) {
 	}
 }
 
+// TestPayloadSize: cells that are zero take no room, wherever options and tables lie.
+func TestPayloadSize(t *testing.T) {
+	b := encode(t, `begin { @h = hist(3); $n = getopt("n", 5); $s = getopt("s", "word"); print(($n, $s)); }`)
+	if len(b) > 8<<10 {
+		t.Errorf("the payload has %d bytes", len(b))
+	}
+}
+
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	runtime, err := os.Executable()

@@ -91,6 +91,11 @@ func lowered(p *check.Program, o Options, shared map[string]bool) (*Result, *mod
 	for len(m.rings) < rings {
 		m.rings = append(m.rings, m.kernelMap(&object.Map{Name: "ring", Type: bpf.RingBuf}))
 	}
+	// Options come before the cells of maps: what is written down of the data ends with the last
+	// byte that is not zero. Those that no program reads may be given, too.
+	for _, o := range p.Declared {
+		m.option(o)
+	}
 	for _, mp := range p.Maps {
 		m.layoutMap(mp)
 	}
@@ -121,9 +126,6 @@ func lowered(p *check.Program, o Options, shared map[string]bool) (*Result, *mod
 				Group: g, At: pr.At, Sleeps: f.sleeps,
 			})
 		}
-	}
-	for _, o := range p.Declared { // those that no program reads, too: they may be given
-		m.option(o)
 	}
 	m.obj.Data.Bytes = types.RoundUp(m.data, 64)
 	m.checkData()
