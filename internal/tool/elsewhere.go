@@ -73,8 +73,12 @@ func elsewhere(lines []string) (out []Foreign) {
 		if here, same := strings.CutPrefix(f.Doc, "="); same {
 			// The equals sign says that the words here do all that the others did.
 			f.Here, f.Doc = strings.Fields(here), strings.TrimSpace(here)
-			if f.Doc == "" {
+			switch {
+			case f.Doc != "":
+			case f.Value:
 				f.Doc = "the operand" // the value alone is put there
+			default:
+				f.Doc = "nothing more: so it is here"
 			}
 		}
 		out = append(out, f)

@@ -67,6 +67,7 @@ const header = `#!/usr/bin/env hawk
  *   -e, --eaten          = --no-failed
  *   --diet DAY           nobody keeps it
  *   -t, --table N        =
+ *   --sober              =
  *   foodtop, dinner.d    = eatsnoop -x
  * See: opensnoop, execsnoop
  * Foo: bar
@@ -94,6 +95,7 @@ func TestParse(t *testing.T) {
 			{Words: []string{"-e", "--eaten"}, Here: []string{"--no-failed"}, Doc: "--no-failed"},
 			{Words: []string{"--diet"}, Value: true, Doc: "nobody keeps it"},
 			{Words: []string{"-t", "--table"}, Value: true, Here: []string{}, Doc: "the operand"},
+			{Words: []string{"--sober"}, Here: []string{}, Doc: "nothing more: so it is here"},
 			{Words: []string{"foodtop", "dinner.d"}, Here: []string{"eatsnoop", "-x"}, Doc: "eatsnoop -x"}},
 		See: []string{"opensnoop", "execsnoop"}, Unknown: []string{"Foo"}, Script: header,
 	}
