@@ -94,8 +94,11 @@ func (f *File) unitsOf(matched *string, file string) (units []entry, err error) 
 	left := f.line.Len() // tables do not overlap
 	for i := range f.units {
 		root, ok := f.lineUnit(i)
+		if !ok || left < 0 {
+			continue
+		}
 		at, has := f.lineAt(root)
-		if !ok || !has || left < 0 {
+		if !has {
 			continue
 		}
 		p, _ := f.lineHeader(root, at)
