@@ -170,7 +170,6 @@ func (w *tableWriter) rowOf(m *view.Map, row view.Row, o Options) {
 	w.row(m, row.Value, keys, o, end)
 }
 
-// byKey orders rows by their keys.
 // keyColumns are the names of the parts of a key.
 func keyColumns(m *view.Map) (out []string) {
 	stacks := 0
