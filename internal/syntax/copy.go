@@ -55,7 +55,7 @@ func (c *Copier) stmt(s Stmt) Stmt {
 	case *ExprStmt:
 		x := c.Copy(s.X)
 		settleValue(x) // a replacement may be a block with a result
-		return &ExprStmt{c.pos(s.Pos), x}
+		return &ExprStmt{c.pos(s.Pos), x, s.Ended}
 	case *LetStmt:
 		return &LetStmt{c.pos(s.Pos), c.variable(s.Var), c.TypeExpr(s.Type), c.Copy(s.Init)}
 	case *LetTupleStmt:

@@ -391,9 +391,15 @@ func (p *parser) atByte(c byte) bool {
 // A body that ends in an expression reads the same with and without a semicolon so.
 func settle(b *Block) {
 	if b.Result != nil {
-		b.Stmts = append(b.Stmts, &ExprStmt{Pos{b.Result.Span()}, b.Result})
+		b.Stmts = append(b.Stmts, &ExprStmt{Pos: Pos{b.Result.Span()}, X: b.Result})
 		settleValue(b.Result)
 		b.Result = nil
+		return
+	}
+	if len(b.Stmts) > 0 {
+		if last, ok := b.Stmts[len(b.Stmts)-1].(*ExprStmt); ok {
+			last.Ended = false
+		}
 	}
 }
 

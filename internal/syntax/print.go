@@ -294,7 +294,9 @@ func (p *printer) stmt(s Stmt) {
 		p.statementExpr(s.X)
 		switch s.X.(type) {
 		case *If, *Block:
-			return
+			if !s.Ended {
+				return
+			}
 		}
 	case *LetStmt:
 		p.addf("let $%s", s.Var.Name)

@@ -21,7 +21,7 @@ func (p *parser) block() *Block {
 		if p.recovering(func() { s, result = p.stmt() }) {
 			p.skipStatement(do)
 			bad := p.since(at)
-			s, result = &ExprStmt{bad, &Bad{bad}}, nil
+			s, result = &ExprStmt{Pos: bad, X: &Bad{bad}}, nil
 		}
 		if s != nil {
 			b.Stmts = append(b.Stmts, s)
@@ -75,7 +75,7 @@ func (p *parser) stmt() (s Stmt, result Expr) {
 		case t == RBrace:
 			return nil, x
 		default:
-			s = &ExprStmt{Pos{x.Span()}, x}
+			s = &ExprStmt{Pos: Pos{x.Span()}, X: x}
 		}
 	}
 	if t := p.at(); t != RBrace && t != EOF { // at the end of the file the '}' is what is missed
@@ -90,9 +90,12 @@ func (p *parser) blockStmt(x Expr) (Stmt, Expr) {
 	if p.at() == RBrace {
 		return nil, x
 	}
-	p.accept(Semicolon)
+	ended := false
+	for p.accept(Semicolon) {
+		ended = true
+	}
 	settleValue(x)
-	return &ExprStmt{Pos{x.Span()}, x}, nil
+	return &ExprStmt{Pos{x.Span()}, x, ended && p.at() == RBrace}, nil
 }
 
 // blockExpr reads a block as an expression.
@@ -229,7 +232,7 @@ func (p *parser) otherLoop(start int, paren bool, msg string) Stmt {
 		p.block()
 	}
 	bad := p.since(start)
-	return &ExprStmt{bad, &Bad{bad}}
+	return &ExprStmt{Pos: bad, X: &Bad{bad}}
 }
 
 // loop parses while and unroll, whose heads are alike.

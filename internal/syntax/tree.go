@@ -122,6 +122,9 @@ type (
 	ExprStmt struct {
 		Pos
 		X Expr
+		// Ended says that a ';' follows an if or a block at the end of a block
+		// whose value it would be without.
+		Ended bool
 	}
 	// LetStmt declares a scratch variable.
 	LetStmt struct {
