@@ -34,13 +34,14 @@ build:
 	go build -tags nethttpomithttp2 $(BUILD) -ldflags '$(LDFLAGS)' -o hawk ./cmd/hawk
 
 # Without the terminal view, the page and the service. It takes 11.5 MB at most, for which it does without inlining
-# where no records are read, and aligns functions as closely as the linker's tables allow.
+# where no records are read, without hashes in assembly (purego: their code unrolled is ten times as long, and hawk
+# hashes little), and aligns functions as closely as the linker's tables allow.
 STD := bufio bytes compress/... context encoding/binary errors golang.org/... hash/... internal/poll \
 	internal/syscall/... internal/zstd io/... log/... slices sort strconv strings sync syscall unicode/... \
 	github.com/therootcompany/xz
 HOT := value session/ring
 min:
-	go build -tags min $(BUILD) $(patsubst %,-gcflags=%=-l,$(STD)) -gcflags=$(OWN)/...=-l \
+	go build -tags min,purego $(BUILD) $(patsubst %,-gcflags=%=-l,$(STD)) -gcflags=$(OWN)/...=-l \
 		$(patsubst %,-gcflags=$(OWN)/%=,$(HOT)) -ldflags '$(LDFLAGS) -funcalign 4' -o hawk-min ./cmd/hawk
 	@size=$$(stat -c %s hawk-min); echo "hawk-min: $$size bytes"; [ $$size -le 11500000 ]
 
