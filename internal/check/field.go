@@ -72,7 +72,11 @@ func (w *walker) field(e *syntax.Field) val {
 			Hint("cast it first: ((struct name *)%s).%s", e.X.Span().Text(), e.Name.Name)
 		return val{}
 	}
-	w.errorf(e, "not-a-struct", "Can not access field '%s' on expression of type '%s'", e.Name.Name, x.Type)
+	err := w.errorf(e, "not-a-struct", "Can not access field '%s' on expression of type '%s'", e.Name.Name, x.Type)
+	if _, number := t.(*types.Int); number {
+		err.Hint("cast it first, if it is the address of a struct: ((struct name *)%s).%s", e.X.Span().Text(),
+			e.Name.Name)
+	}
 	return val{}
 }
 

@@ -206,6 +206,26 @@ func Glued(text string) string {
 	return "a space stands in front of a predicate: " + text[:last+slash] + " /…/ { … }"
 }
 
+// lateLine is advice on C behind a probe that may be meant as a comment.
+func lateLine(text string) string {
+	line, ok := strings.CutPrefix(text, "#")
+	line = strings.TrimLeft(line, " \t")
+	if !ok || strings.HasPrefix(line, "define") || strings.HasPrefix(line, "include") {
+		return ""
+	}
+	return "if it is meant as a comment: that starts with //"
+}
+
+// webEntity says for what a text that begins with an entity of HTML stands, "" if with none.
+func webEntity(text string) string {
+	for _, e := range []struct{ written, meant string }{{"&gt;", ">"}, {"&lt;", "<"}, {"&amp;", "&"}, {"&quot;", `"`}} {
+		if strings.HasPrefix(text, e.written) {
+			return e.written + " stands for " + e.meant
+		}
+	}
+	return ""
+}
+
 // noAttach is advice when an item starts like nothing that is one.
 // What stands in front of it was read without a fault, as far as braces go.
 func noAttach(c byte) string {

@@ -109,6 +109,8 @@ func (p *parser) unary() Expr {
 			hint := ""
 			if p.scan.text[max(start-1, 0)] == '&' {
 				hint = "the logical and is written &&"
+			} else if entity := webEntity(p.scan.text[start:]); entity != "" {
+				hint = "this is text from the source of a web page, where " + entity
 			}
 			p.errorf("invalid-address", x.Span(), "'&' takes a variable or a whole map").Advise(hint)
 		}

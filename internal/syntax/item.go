@@ -50,7 +50,8 @@ func (p *parser) inOrder(item Item, sec *section, configured *bool) bool {
 		case settings, items:
 			p.diags.Warnf("late-definition", head, "C definitions should come first in the script")
 		case probes:
-			p.errorf("out-of-order", head, "C definitions must come before the first probe")
+			p.errorf("out-of-order", head, "C definitions must come before the first probe").
+				Advise(lateLine(head.Text()))
 			return false
 		}
 	case *Config:
