@@ -96,8 +96,11 @@ func (s *Session) leaveOut(errs []error) error {
 		}
 		attach.WarnRefused(s.opts.Probe, &attach.Refused{Points: r.points, First: errors.New(r.first.Target)}, 0)
 	}
-	traced := func(p *object.Program) bool { return p.Group.Points[0].Kind.Ours == probe.NotOurs }
-	if len(order) > 0 && !slices.ContainsFunc(programs, traced) {
+	counts := func(p *object.Program) bool {
+		ours := p.Group.Points[0].Kind.Ours
+		return ours == probe.NotOurs || ours.Counts()
+	}
+	if len(order) > 0 && !slices.ContainsFunc(programs, counts) {
 		return errors.New("Attachment failed for all probes.")
 	}
 	s.Object.Programs, s.Programs = programs, fds

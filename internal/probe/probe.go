@@ -195,6 +195,10 @@ const (
 	AtBench
 )
 
+// Counts reports whether a run is worth its while for a program that hawk itself runs, with
+// nothing attached: not for those of tests, which a run is about or not.
+func (t Trigger) Counts() bool { return t == AtBegin || t == AtEnd || t == OnSignal }
+
 // Verdict reports whether what a program returns is an answer to hawk.
 func (t Trigger) Verdict() bool { return t == AtTest || t == AtBench }
 

@@ -101,7 +101,12 @@ func (s *session) attach() error {
 		return err
 	}
 	if attachable > 0 && attached == 0 {
-		return s.noneAttached()
+		if !slices.ContainsFunc(programs, func(p *object.Program) bool { return trigger(p).Counts() }) {
+			return s.noneAttached()
+		}
+		// As where the script has no other probes.
+		s.deaf = true
+		return nil
 	}
 	return s.expect()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -126,6 +127,7 @@ type session struct {
 	reason  Reason
 	exited  bool        // an exit() was handled
 	ending  atomic.Bool // the end programs run: exit() only sets the status
+	deaf    bool        // none of the probes that the kernel fires could be attached
 	walking bool        // an iterator runs, and is to be walked to its end whatever calls exit()
 	err     error       // of writing output
 
@@ -270,7 +272,14 @@ func (s *session) mapOf(r object.Role) int {
 func (s *session) word(offset int) *uint64 { return (*uint64)(unsafe.Pointer(&s.Data[offset])) }
 
 // waits reports whether there is anything to wait for after begin.
-func (s *session) waits() bool { return waits(s.Object) }
+func (s *session) waits() bool {
+	if s.deaf {
+		return slices.ContainsFunc(s.Object.Programs, func(p *object.Program) bool {
+			return trigger(p) == probe.OnSignal
+		})
+	}
+	return waits(s.Object)
+}
 
 func waits(o *object.Object) bool {
 	for _, p := range o.Programs {
