@@ -3,6 +3,7 @@ package codegen
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -25,6 +26,22 @@ func forward(b *regalloc.Block) *regalloc.Block {
 // far as that is free; cold ones come last. A jump that is not taken costs the CPU less, and code
 // that runs rarely does not take room in its caches.
 func layout(f *regalloc.Func) []*regalloc.Block {
+	shortcut(f)
+	entry := forward(f.Blocks[0])
+	l := placing{waits: predecessors(f, entry), placed: make([]bool, len(f.Blocks)), hot: []*regalloc.Block{entry}}
+	for b := l.begin(); b != nil; b = l.begin() {
+		for b != nil && !l.placed[b.ID] {
+			l.placed[b.ID] = true
+			l.order = append(l.order, b)
+			b = l.successor(b)
+		}
+	}
+	return l.order
+}
+
+// shortcut takes jumps past blocks that only jump, and makes of a short return that is jumped to
+// a copy.
+func shortcut(f *regalloc.Func) {
 	for _, b := range f.Blocks {
 		for i, s := range b.Succs {
 			b.Succs[i] = forward(s)
@@ -36,17 +53,21 @@ func layout(f *regalloc.Func) []*regalloc.Block {
 		}
 	}
 	for _, b := range f.Blocks {
-		// A short return is copied rather than jumped to.
 		n := len(b.Instrs) - 1
 		if to := b.Succs; len(to) == 1 && b.Instrs[n].Form == regalloc.Jump && returns(to[0]) {
 			b.Instrs = append(b.Instrs[:n:n], to[0].Instrs...)
 			b.Succs = nil
 		}
 	}
-	preds := make([]int, len(f.Blocks)) // unplaced predecessors that count, by block
+}
+
+// predecessors counts by block those of its predecessors that it is to wait for, as far as they
+// can be reached from entry.
+func predecessors(f *regalloc.Func, entry *regalloc.Block) []int {
+	preds := make([]int, len(f.Blocks))
 	reached := make([]bool, len(f.Blocks))
-	work := []*regalloc.Block{forward(f.Blocks[0])}
-	reached[work[0].ID] = true
+	work := []*regalloc.Block{entry}
+	reached[entry.ID] = true
 	for len(work) > 0 {
 		b := work[len(work)-1]
 		work = work[:len(work)-1]
@@ -60,58 +81,72 @@ func layout(f *regalloc.Func) []*regalloc.Block {
 			}
 		}
 	}
-	placed := make([]bool, len(f.Blocks))
-	var order, hot, late, cold []*regalloc.Block // the last three: where to go on, in this order
-	hot = append(hot, forward(f.Blocks[0]))
-	for {
-		var b *regalloc.Block
-		switch {
-		case len(hot) > 0:
-			b, hot = hot[len(hot)-1], hot[:len(hot)-1]
-		case len(late) > 0:
-			b, late = late[0], late[1:]
-		case len(cold) > 0:
-			b, cold = cold[0], cold[1:]
-		default:
-			return order
+	return preds
+}
+
+// A placing is the order of blocks while it is made.
+type placing struct {
+	order  []*regalloc.Block
+	placed []bool // by block
+	waits  []int  // by block: predecessors that count and are not placed yet
+	// Where to go on when a row of blocks has come to its end: the newest of hot, then the oldest of
+	// late, then the oldest of cold.
+	hot, late, cold []*regalloc.Block
+}
+
+// begin takes the block that the next row of blocks begins with; nil when there is none left.
+func (l *placing) begin() (b *regalloc.Block) {
+	switch {
+	case len(l.hot) > 0:
+		b, l.hot = l.hot[len(l.hot)-1], l.hot[:len(l.hot)-1]
+	case len(l.late) > 0:
+		b, l.late = l.late[0], l.late[1:]
+	case len(l.cold) > 0:
+		b, l.cold = l.cold[0], l.cold[1:]
+	}
+	return b
+}
+
+// successor chooses what follows a block that has been placed, and keeps its other successors for
+// later; nil ends the row.
+func (l *placing) successor(b *regalloc.Block) *regalloc.Block {
+	var next *regalloc.Block
+	succs := b.Succs
+	last := b.Instrs[len(b.Instrs)-1]
+	test := last.Form == regalloc.CondJump && last.Op.JumpOp() == asm.JSet
+	if test {
+		// A bit test has no inverse: its first successor cannot follow.
+		succs = []*regalloc.Block{b.Succs[1], b.Succs[0]}
+	}
+	for _, s := range succs {
+		if counts(b, s) {
+			l.waits[s.ID]--
 		}
-		for b != nil && !placed[b.ID] {
-			placed[b.ID] = true
-			order = append(order, b)
-			var next *regalloc.Block
-			succs := b.Succs
-			last := b.Instrs[len(b.Instrs)-1]
-			test := last.Form == regalloc.CondJump && last.Op.JumpOp() == asm.JSet
-			if test {
-				// A bit test has no inverse: its first successor cannot follow.
-				succs = []*regalloc.Block{b.Succs[1], b.Succs[0]}
-			}
-			for _, s := range succs {
-				if counts(b, s) {
-					preds[s.ID]--
-				}
-				switch {
-				case placed[s.ID]:
-				case s.Cold && !b.Cold:
-					cold = append(cold, s)
-				case next == nil:
-					next = s
-				case !test && better(s, next, preds):
-					hot = append(hot, next)
-					next = s
-				default:
-					hot = append(hot, s)
-				}
-			}
-			// A join is better placed after the last path that leads to it,
-			// if there is another path to place first.
-			if next != nil && preds[next.ID] > 0 && len(hot) > 0 && next.Weight <= b.Weight && pending(hot, placed) {
-				late = append(late, next)
-				next = nil
-			}
-			b = next
+		switch {
+		case l.placed[s.ID]:
+		case s.Cold && !b.Cold:
+			l.cold = append(l.cold, s)
+		case next == nil:
+			next = s
+		case !test && better(s, next, l.waits):
+			l.hot = append(l.hot, next)
+			next = s
+		default:
+			l.hot = append(l.hot, s)
 		}
 	}
+	// A join is better placed after the last path that leads to it,
+	// if there is another path to place first.
+	if next != nil && l.waits[next.ID] > 0 && next.Weight <= b.Weight && l.pending() {
+		l.late = append(l.late, next)
+		return nil
+	}
+	return next
+}
+
+// pending reports whether one of the hot blocks has no place yet.
+func (l *placing) pending() bool {
+	return slices.ContainsFunc(l.hot, func(b *regalloc.Block) bool { return !l.placed[b.ID] })
 }
 
 // counts reports whether a block is to wait for a predecessor: not for one that
@@ -126,24 +161,14 @@ func returns(b *regalloc.Block) bool {
 
 // better reports whether a should follow its predecessor rather than b. One with few paths left
 // that lead to it comes next, since others wait for it.
-func better(a, b *regalloc.Block, preds []int) bool {
+func better(a, b *regalloc.Block, waits []int) bool {
 	if a.Weight != b.Weight {
 		return a.Weight > b.Weight
 	}
 	if x, y := returns(a), returns(b); x != y {
 		return y
 	}
-	return preds[a.ID] < preds[b.ID]
-}
-
-// pending reports whether one of the blocks has no place yet.
-func pending(list []*regalloc.Block, placed []bool) bool {
-	for _, b := range list {
-		if !placed[b.ID] {
-			return true
-		}
-	}
-	return false
+	return waits[a.ID] < waits[b.ID]
 }
 
 var inverse = map[asm.JumpOp]asm.JumpOp{

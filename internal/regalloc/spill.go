@@ -24,132 +24,156 @@ func (in *Instr) storable() bool { return in.Form == Set && in.Op == asm.Mov.Op(
 // register loaded from a slot serves the uses within the next few
 // instructions too: window of them, and not across a call.
 func (g *graph) spill(nodes []Reg, window int) {
-	f := g.f
-	where := make(map[Reg]int16) // node → offset from FP
-	remat := make(map[Reg]Instr)
-	g.assignSlots(nodes, where, remat)
-	// slot returns the frame offset of r if it was spilled to memory.
-	slot := func(r Reg) (int16, bool) {
-		if r < Virtual {
-			return 0, false
-		}
-		off, ok := where[g.find(r)]
-		return off, ok
-	}
-	again := func(r Reg) (Instr, bool) {
-		if r < Virtual {
-			return Instr{}, false
-		}
-		in, ok := remat[g.find(r)]
-		return in, ok
-	}
-	type loaded struct {
-		reg Reg
-		at  int // position in the new code
-	}
-	for _, b := range f.Blocks {
-		out := make([]Instr, 0, len(b.Instrs)+8)
-		recent := make(map[int16]loaded) // by slot
+	s := spiller{g: g, window: window, slots: make(map[Reg]int16), remat: make(map[Reg]Instr)}
+	g.assignSlots(nodes, s.slots, s.remat)
+	for _, b := range g.f.Blocks {
+		s.out, s.recent = make([]Instr, 0, len(b.Instrs)+8), make(map[int16]loaded)
 		for _, in := range b.Instrs {
-			if in.Form == Call {
-				clear(recent)
-			}
-			if _, ok := again(in.def()); ok && (in.Form == Set || in.Form == Frame) {
-				continue
-			}
-			if in.Form == Mov {
-				out = g.spillMove(out, in, slot, again)
-				if off, ok := slot(in.Dst); ok {
-					delete(recent, off)
-				}
-				continue
-			}
-			if off, ok := slot(in.Dst); ok && in.storable() {
-				delete(recent, off)
-				out = append(out, Instr{Form: StoreImm, Op: setSlot, Dst: FP, Src: NoReg, Off: off,
-					Imm: in.Imm, At: in.At})
-				continue
-			}
-			// Operands: bring in what is read, then write back what is written.
-			old := in
-			fresh := map[Reg]Reg{}
-			operand := func(r Reg) Reg {
-				if n, ok := fresh[r]; ok {
-					return n
-				}
-				off, ok := slot(r)
-				def, ok2 := again(r)
-				if !ok && !ok2 {
-					return r
-				}
-				reads := false
-				old.uses(func(u Reg) { reads = reads || u == r })
-				if l, have := recent[off]; ok && have && reads && len(out)-l.at <= window {
-					fresh[r] = l.reg
-					return l.reg
-				}
-				n := f.New()
-				fresh[r] = n
-				switch {
-				case !reads:
-				case ok:
-					recent[off] = loaded{n, len(out)}
-					out = append(out, Instr{Form: Load, Op: loadSlot, Dst: n, Src: FP, Off: off, At: old.At})
-				default:
-					def.Dst, def.At = n, old.At
-					out = append(out, def)
-				}
-				return n
-			}
-			if in.Dst >= Virtual {
-				in.Dst = operand(in.Dst)
-			}
-			if in.Src >= Virtual {
-				in.Src = operand(in.Src)
-			}
-			out = append(out, in)
-			if d := old.def(); d >= Virtual {
-				if off, ok := slot(d); ok {
-					recent[off] = loaded{in.def(), len(out)}
-					out = append(out, Instr{Form: Store, Op: storeSlot, Dst: FP, Src: in.def(), Off: off, At: old.At})
-				}
-			}
+			s.rewrite(in)
 		}
-		b.Instrs = out
+		b.Instrs = s.out
 	}
 }
 
-// spillMove rewrites a move of which either side may have been spilled.
-func (g *graph) spillMove(out []Instr, in Instr, slot func(Reg) (int16, bool), again func(Reg) (Instr, bool)) []Instr {
-	if def, ok := again(in.Src); ok {
-		def.Dst, def.At = in.Dst, in.At
-		in = def
-		if off, ok := slot(in.Dst); ok {
-			if in.storable() {
-				return append(out, Instr{Form: StoreImm, Op: setSlot, Dst: FP, Src: NoReg, Off: off,
-					Imm: in.Imm, At: in.At})
-			}
-			in.Dst = g.f.New()
-			return append(out, in, Instr{Form: Store, Op: storeSlot, Dst: FP, Src: in.Dst, Off: off, At: in.At})
+// A spiller rewrites blocks, one after the other, for nodes that get no register.
+type spiller struct {
+	g      *graph
+	window int
+	slots  map[Reg]int16    // of nodes in memory: offset from FP
+	remat  map[Reg]Instr    // of nodes whose definition is repeated
+	out    []Instr          // the new code of the block
+	recent map[int16]loaded // by slot: what its value can still be read from in this block
+}
+
+// A loaded register has the value of a slot since a position in the new code.
+type loaded struct {
+	reg Reg
+	at  int
+}
+
+// slot is the frame offset of r, if r was spilled to memory.
+func (s *spiller) slot(r Reg) (int16, bool) {
+	if r < Virtual {
+		return 0, false
+	}
+	off, ok := s.slots[s.g.find(r)]
+	return off, ok
+}
+
+// again is the definition of r, if r is made anew at each use.
+func (s *spiller) again(r Reg) (Instr, bool) {
+	if r < Virtual {
+		return Instr{}, false
+	}
+	in, ok := s.remat[s.g.find(r)]
+	return in, ok
+}
+
+func (s *spiller) add(ins ...Instr) { s.out = append(s.out, ins...) }
+
+func reload(to Reg, off int16, at *Instr) Instr {
+	return Instr{Form: Load, Op: loadSlot, Dst: to, Src: FP, Off: off, At: at.At}
+}
+
+func storeTo(off int16, from Reg, at *Instr) Instr {
+	return Instr{Form: Store, Op: storeSlot, Dst: FP, Src: from, Off: off, At: at.At}
+}
+
+// storeImm stores the constant that in sets.
+func storeImm(off int16, in *Instr) Instr {
+	return Instr{Form: StoreImm, Op: setSlot, Dst: FP, Src: NoReg, Off: off, Imm: in.Imm, At: in.At}
+}
+
+// rewrite adds an instruction to the new code, with what its operands need.
+func (s *spiller) rewrite(in Instr) {
+	if in.Form == Call {
+		clear(s.recent)
+	}
+	if _, ok := s.again(in.def()); ok && (in.Form == Set || in.Form == Frame) {
+		return
+	}
+	off, toSlot := s.slot(in.Dst)
+	if in.Form == Mov {
+		s.move(in)
+		if toSlot {
+			delete(s.recent, off)
 		}
-		return append(out, in)
+		return
 	}
-	from, fromSlot := slot(in.Src)
-	to, toSlot := slot(in.Dst)
+	if toSlot && in.storable() {
+		delete(s.recent, off)
+		s.add(storeImm(off, &in))
+		return
+	}
+	old := in
+	in.Dst = s.operand(&old, old.Dst)
+	if old.Src == old.Dst {
+		in.Src = in.Dst
+	} else {
+		in.Src = s.operand(&old, old.Src)
+	}
+	s.add(in)
+	if off, ok := s.slot(old.def()); ok {
+		s.recent[off] = loaded{in.def(), len(s.out)}
+		s.add(storeTo(off, in.def(), &old))
+	}
+}
+
+// operand is the register that stands for r in an instruction: r itself if it was not spilled, or
+// else one that has the value, which is brought in if the instruction reads it.
+func (s *spiller) operand(in *Instr, r Reg) Reg {
+	off, inSlot := s.slot(r)
+	def, repeated := s.again(r)
+	if !inSlot && !repeated {
+		return r
+	}
+	reads := false
+	in.uses(func(u Reg) { reads = reads || u == r })
+	if l, ok := s.recent[off]; ok && inSlot && reads && len(s.out)-l.at <= s.window {
+		return l.reg
+	}
+	n := s.g.f.New()
 	switch {
-	case fromSlot && toSlot && from == to:
-		return out
-	case fromSlot && toSlot:
-		tmp := g.f.New()
-		return append(out,
-			Instr{Form: Load, Op: loadSlot, Dst: tmp, Src: FP, Off: from, At: in.At},
-			Instr{Form: Store, Op: storeSlot, Dst: FP, Src: tmp, Off: to, At: in.At})
-	case fromSlot:
-		return append(out, Instr{Form: Load, Op: loadSlot, Dst: in.Dst, Src: FP, Off: from, At: in.At})
-	case toSlot:
-		return append(out, Instr{Form: Store, Op: storeSlot, Dst: FP, Src: in.Src, Off: to, At: in.At})
+	case !reads:
+	case inSlot:
+		s.recent[off] = loaded{n, len(s.out)}
+		s.add(reload(n, off, in))
+	default:
+		def.Dst, def.At = n, in.At
+		s.add(def)
 	}
-	return append(out, in)
+	return n
+}
+
+// move adds a move of which either side may have been spilled.
+func (s *spiller) move(in Instr) {
+	to, toSlot := s.slot(in.Dst)
+	if def, ok := s.again(in.Src); ok {
+		def.Dst, def.At = in.Dst, in.At
+		switch {
+		case !toSlot:
+			s.add(def)
+		case def.storable():
+			s.add(storeImm(to, &def))
+		default:
+			def.Dst = s.g.f.New()
+			s.add(def, storeTo(to, def.Dst, &def))
+		}
+		return
+	}
+	from, fromSlot := s.slot(in.Src)
+	switch {
+	case fromSlot && toSlot && from == to: // one slot, in which the value is already
+	case fromSlot && toSlot:
+		tmp := s.g.f.New()
+		s.add(reload(tmp, from, &in), storeTo(to, tmp, &in))
+	case fromSlot:
+		s.add(reload(in.Dst, from, &in))
+	case toSlot:
+		s.add(storeTo(to, in.Src, &in))
+	default:
+		s.add(in)
+	}
 }
 
 // assignSlots gives each spilled node a frame slot, the same one to nodes
