@@ -53,8 +53,7 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 }
 
 // one resolves one attach point; a pattern in place of the kind gives several results.
-// The kind of probe does the work: here is only what all kinds have in common, and what a miss
-// means.
+// The kind of probe does the work: here is only what all kinds have in common.
 func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 	split, d := syntax.SplitAttach(at.Text, at.Span(), syntax.Params{Positional: e.out.Params, Option: e.optionText})
 	if d != nil {
@@ -82,18 +81,42 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 		return nil, failure
 	}
 	p := &probe.Point{Kind: kind, At: at.Span(), Parts: parts}
-	glued := ""
-	if strings.HasSuffix(at.Text, "/") {
-		glued = syntax.Glued(at.Text)
-	}
 	if err := kind.Parse(p, parts, e.opts); err != nil {
-		hint := glued
+		hint := glued(at)
 		if hint == "" {
 			hint = e.howToWrite(kind, parts, err.Error())
 		}
 		e.bad(at, "attach-point", err, hint)
 		return nil, failure
 	}
+	points, r := e.points(at, p)
+	switch {
+	case r != resolved:
+		return nil, r
+	case len(points) == 0:
+		return nil, e.matchesNothing(at, p)
+	}
+	// Keep leaves out what the command line does not want, which is no mistake of the script's.
+	if points = e.unclaimed(e.opts.Keep(points)); len(points) == 0 {
+		return nil, skipped
+	}
+	return []*Attach{{At: at.Span(), Kind: kind, Points: points, Wild: wild(p)}}, resolved
+}
+
+// wild reports whether a point stands for whatever matches it.
+func wild(p *probe.Point) bool { return hasWild(p.Parts) || p.Wild() }
+
+// glued is advice on a predicate that an attach point has run into; "" where none has.
+func glued(at *syntax.AttachPoint) string {
+	if strings.HasSuffix(at.Text, "/") {
+		return syntax.Glued(at.Text)
+	}
+	return ""
+}
+
+// points finds what a point stands for on this machine, with what may come later. There may be nothing.
+func (e *expander) points(at *syntax.AttachPoint, p *probe.Point) ([]*probe.Point, result) {
+	kind := p.Kind
 	points, err := kind.Match(p, e.opts)
 	if err != nil {
 		code := source.Code("attach-target")
@@ -112,7 +135,6 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 			return nil, noMatch
 		}
 	}
-	wild := hasWild(parts) || p.Wild()
 	// Files may come later that the pattern matches. If missing probes may be left out, the script
 	// wants to go on without what is not there now.
 	if kind.Later != nil && e.narrow == nil && (len(points) > 0 || e.out.Config.MissingProbes == "error") {
@@ -120,21 +142,21 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 			points = append(points, later)
 		}
 	}
-	if len(points) > 0 {
-		// Keep leaves out what the command line does not want, which is no mistake of the script's.
-		if points = e.unclaimed(e.opts.Keep(points)); len(points) == 0 {
-			return nil, skipped
-		}
-		return []*Attach{{At: at.Span(), Kind: kind, Points: points, Wild: wild}}, resolved
-	}
-	if wild {
+	return points, resolved
+}
+
+// matchesNothing says what it means that a point stands for nothing on this machine, with advice: a
+// pattern waits for what the other attach points of its probe give, a name is missing.
+func (e *expander) matchesNothing(at *syntax.AttachPoint, p *probe.Point) result {
+	kind, glued := p.Kind, glued(at)
+	if wild(p) {
 		if e.nothing = glued; glued == "" && kind.Wild == probe.UserWild && e.out.Config.MissingProbes != "ignore" {
 			e.nothing = kind.Why(p, e.opts)
 		}
-		return nil, noMatch
+		return noMatch
 	}
 	if e.out.Config.MissingProbes == "ignore" {
-		return nil, skipped // advice, which takes long to find, would be given to nobody
+		return skipped // advice, which takes long to find, would be given to nobody
 	}
 	name := strings.TrimPrefix(p.Name(), kind.Name+":")
 	hint := ""
@@ -150,9 +172,9 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 		hint = e.nearPoint(p, name)
 	}
 	if e.missing(at.Span(), "No matches for "+kind.Name+" "+name+".", hint) {
-		return nil, failure
+		return failure
 	}
-	return nil, skipped
+	return skipped
 }
 
 // unclaimed drops the points that attach points before have, if the setting says that

@@ -378,6 +378,52 @@ func (e *elfWriter) file() []byte {
 	e.section(".BTF", elf.SHT_PROGBITS, 0).data = e.btf.bytes()
 	e.section(".BTF.ext", elf.SHT_PROGBITS, 0).data = ext
 
+	headers := e.headers()
+	h := elf.Header64{
+		Type: uint16(elf.ET_REL), Machine: uint16(elf.EM_BPF), Version: 1, Ehsize: 64, Shentsize: 64,
+		Shnum: uint16(len(headers)), Shstrndx: uint16(e.symtab() + 1),
+	}
+	copy(h.Ident[:], elf.ELFMAG)
+	h.Ident[elf.EI_CLASS], h.Ident[elf.EI_DATA], h.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64),
+		byte(elf.ELFDATA2LSB), 1
+	if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 {
+		h.Ident[elf.EI_DATA] = byte(elf.ELFDATA2MSB)
+	}
+	at := uint64(h.Ehsize)
+	for i := range headers[1:] {
+		s := &headers[1+i]
+		at = (at + 7) &^ 7
+		s.Off, s.Size = at, uint64(len(s.data))
+		at += s.Size
+	}
+	h.Shoff = (at + 7) &^ 7
+
+	var out bytes.Buffer
+	out.Write(bytesOf(&h))
+	pad := func(to uint64) { out.Write(make([]byte, to-uint64(out.Len()))) }
+	for _, s := range headers[1:] {
+		pad(s.Off)
+		out.Write(s.data)
+	}
+	pad(h.Shoff)
+	for _, s := range headers {
+		out.Write(bytesOf(&s.Section64))
+	}
+	return out.Bytes()
+}
+
+// An elfHeader is a row of the table of sections, with what lies in the section.
+type elfHeader struct {
+	elf.Section64
+	data []byte
+}
+
+// symtab is the number of the section with the symbols, behind which their names come.
+func (e *elfWriter) symtab() int { return len(e.order) + 1 }
+
+// headers are the rows of the table of sections, from the empty one that each file begins with: the
+// writer's own sections, symbols, names, relocations.
+func (e *elfWriter) headers() []elfHeader {
 	strings := []byte{0}
 	name := func(s string) uint32 {
 		if s == "" {
@@ -387,39 +433,17 @@ func (e *elfWriter) file() []byte {
 		strings = append(append(strings, s...), 0)
 		return uint32(at)
 	}
-	// Local symbols come first.
-	var table bytes.Buffer
-	locals := 0
-	for _, bind := range []elf.SymBind{elf.STB_LOCAL, elf.STB_GLOBAL} {
-		for _, y := range e.symbols {
-			if elf.ST_BIND(y.info) != bind {
-				continue
-			}
-			y.index = table.Len() / elf.Sym64Size
-			sym := elf.Sym64{Name: name(y.name), Info: y.info, Value: uint64(y.at), Size: uint64(y.size)}
-			if y.section != nil {
-				sym.Shndx = uint16(y.section.index)
-			}
-			table.Write(bytesOf(&sym))
-		}
-		if bind == elf.STB_LOCAL {
-			locals = table.Len() / elf.Sym64Size
-		}
-	}
-	type header struct {
-		elf.Section64
-		data []byte
-	}
-	headers := []header{{}}
-	symtab := len(e.order) + 1
+	symbols, locals := e.symbolTable(name)
+	headers := []elfHeader{{}}
 	for _, s := range e.order {
-		headers = append(headers, header{elf.Section64{Name: name(s.name), Type: uint32(s.kind),
+		headers = append(headers, elfHeader{elf.Section64{Name: name(s.name), Type: uint32(s.kind),
 			Flags: uint64(s.flags), Addralign: 8}, s.data})
 	}
+	symtab := uint32(e.symtab())
 	headers = append(headers,
-		header{elf.Section64{Name: name(".symtab"), Type: uint32(elf.SHT_SYMTAB),
-			Link: uint32(symtab + 1), Info: uint32(locals), Addralign: 8, Entsize: elf.Sym64Size}, table.Bytes()},
-		header{elf.Section64{Name: name(".strtab"), Type: uint32(elf.SHT_STRTAB), Addralign: 1}, nil})
+		elfHeader{elf.Section64{Name: name(".symtab"), Type: uint32(elf.SHT_SYMTAB),
+			Link: symtab + 1, Info: uint32(locals), Addralign: 8, Entsize: elf.Sym64Size}, symbols},
+		elfHeader{elf.Section64{Name: name(".strtab"), Type: uint32(elf.SHT_STRTAB), Addralign: 1}, nil})
 	for _, s := range e.order {
 		if len(s.relocs) == 0 {
 			continue
@@ -429,43 +453,35 @@ func (e *elfWriter) file() []byte {
 			info := elf.R_INFO(uint32(r.symbol.index), uint32(r.kind))
 			rel.Write(bytesOf(&elf.Rel64{Off: uint64(r.offset), Info: info}))
 		}
-		headers = append(headers, header{elf.Section64{
+		headers = append(headers, elfHeader{elf.Section64{
 			Name: name(".rel" + s.name), Type: uint32(elf.SHT_REL), Flags: uint64(elf.SHF_INFO_LINK),
-			Link: uint32(symtab), Info: uint32(s.index), Addralign: 8, Entsize: 16,
+			Link: symtab, Info: uint32(s.index), Addralign: 8, Entsize: 16,
 		}, rel.Bytes()})
 	}
-	headers[symtab+1].data = strings
+	headers[symtab+1].data = strings // all names are known now
+	return headers
+}
 
-	var out bytes.Buffer
-	h := elf.Header64{
-		Type: uint16(elf.ET_REL), Machine: uint16(elf.EM_BPF), Version: 1, Ehsize: 64, Shentsize: 64,
-		Shnum: uint16(len(headers)), Shstrndx: uint16(symtab + 1),
+// symbolTable is the content of .symtab, and how many local symbols it begins with, as ELF wants
+// it. Symbols get their numbers here, which relocations refer to.
+func (e *elfWriter) symbolTable(name func(string) uint32) (table []byte, locals int) {
+	for _, bind := range []elf.SymBind{elf.STB_LOCAL, elf.STB_GLOBAL} {
+		for _, y := range e.symbols {
+			if elf.ST_BIND(y.info) != bind {
+				continue
+			}
+			y.index = len(table) / elf.Sym64Size
+			sym := elf.Sym64{Name: name(y.name), Info: y.info, Value: uint64(y.at), Size: uint64(y.size)}
+			if y.section != nil {
+				sym.Shndx = uint16(y.section.index)
+			}
+			table = append(table, bytesOf(&sym)...)
+		}
+		if bind == elf.STB_LOCAL {
+			locals = len(table) / elf.Sym64Size
+		}
 	}
-	copy(h.Ident[:], elf.ELFMAG)
-	h.Ident[elf.EI_CLASS], h.Ident[elf.EI_DATA], h.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64),
-		byte(elf.ELFDATA2LSB), 1
-	if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 {
-		h.Ident[elf.EI_DATA] = byte(elf.ELFDATA2MSB)
-	}
-	at := uint64(h.Ehsize)
-	for i := range headers {
-		at = (at + 7) &^ 7
-		headers[i].Off, headers[i].Size = at, uint64(len(headers[i].data))
-		at += headers[i].Size
-	}
-	h.Shoff = (at + 7) &^ 7
-	out.Write(bytesOf(&h))
-	pad := func(to uint64) { out.Write(make([]byte, to-uint64(out.Len()))) }
-	for _, x := range headers {
-		pad(x.Off)
-		out.Write(x.data)
-	}
-	pad(h.Shoff)
-	headers[0] = header{}
-	for _, x := range headers {
-		out.Write(bytesOf(&x.Section64))
-	}
-	return out.Bytes()
+	return table, locals
 }
 
 // bytesOf is a struct of an ELF file as this machine keeps it, which is how the file has it: none has padding.
