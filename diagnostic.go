@@ -136,8 +136,8 @@ func diagnostics(ds *source.Diagnostics) Diagnostics {
 
 // fix is the change that a hint suggests, if it is about the place.
 func fix(at source.Span, hint string) *Fix {
-	text, ok := strings.CutPrefix(hint, "did you mean ")
-	if text, ok = strings.CutSuffix(text, "?"); !ok || spell.Nearest(at.Text(), []string{text}) == "" {
+	text, ok := strings.CutSuffix(strings.TrimPrefix(hint, "did you mean "), "?")
+	if !ok || spell.Nearest(at.Text(), []string{text}) == "" {
 		return nil
 	}
 	return &Fix{span(at), text}

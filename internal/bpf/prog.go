@@ -26,7 +26,7 @@ type ProgSpec struct {
 	Log      []byte
 }
 
-// Program flags.
+// Sleepable is the flag of a program that may wait for a page of memory.
 const Sleepable = 1 << 4
 
 // Sizes of the records of ProgSpec.

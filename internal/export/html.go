@@ -18,7 +18,7 @@ import (
 	"github.com/hawktrace/hawk/internal/view"
 )
 
-// The whole run as one HTML file that asks nobody for anything: maps as tables and over
+// HTML is the whole run as one HTML file that asks nobody for anything: maps as tables and over
 // time, flame graphs to look into, events, the script.
 var HTML = define(Format{
 	Name: "html", Ext: "html", Takes: Everything, Stamps: true, Sums: true, Past: true, Write: writeHTML,

@@ -86,7 +86,7 @@ func AppendField(dst []byte, i int, text []byte) []byte {
 	if i > 0 {
 		dst = append(dst, ',')
 	}
-	if bytes.IndexAny(text, ",\"\r\n") < 0 {
+	if !bytes.ContainsAny(text, ",\"\r\n") {
 		return append(dst, text...)
 	}
 	dst = append(dst, '"')

@@ -110,20 +110,6 @@ func (p Part) HasWildcard() bool {
 	return p.LastIndex('*') >= 0 || p.LastIndex('?') >= 0 || p.LastIndex('[') >= 0 && p.LastIndex(']') >= 0
 }
 
-// Glob is the text with a backslash before every quoted wildcard character and
-// every backslash, for matchers that know that escape.
-func (p Part) Glob() string {
-	var b strings.Builder
-	for i := range len(p.Text) {
-		c := p.Text[i]
-		if c == '\\' || p.isLiteral(i) && strings.IndexByte("*?[]", c) >= 0 {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(c)
-	}
-	return b.String()
-}
-
 // isLiteral reports whether byte i stood in quotes or behind a backslash.
 func (p Part) isLiteral(i int) bool { return p.literal != nil && p.literal[i] }
 

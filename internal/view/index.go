@@ -49,7 +49,7 @@ type Hasher struct{ seed maphash.Seed }
 // NewHasher makes one.
 func NewHasher() Hasher { return Hasher{maphash.MakeSeed()} }
 
-// The hash is that of a text with a number.
+// Of is the hash of a text with a number.
 func (h Hasher) Of(s string, n int) uint64 {
 	return maphash.String(h.seed, s) + uint64(n)*0x9e3779b97f4a7c15
 }

@@ -275,7 +275,7 @@ func (m *Model) drawFlame(g *tty.Grid, b box, p *pane) string {
 	// The last line is for the path to the selected function.
 	d.box.h--
 	d.node(root, b.x, b.w, 0)
-	foot := fmt.Sprintf("%s", strings.Join(append([]string{"all"}, p.sel...), " > "))
+	foot := strings.Join(append([]string{"all"}, p.sel...), " > ")
 	if d.narrow > 0 {
 		foot = view.Grouped(d.narrow) + " narrower ones not drawn  " + foot
 	}

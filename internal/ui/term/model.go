@@ -34,7 +34,6 @@ type Model struct {
 	prompt  *prompt
 	note    string // for the last line, until a key is pressed
 	seen    uint64 // lost events that the user knows of
-	cost    string // of looking and drawing, for the first line
 	hits    []hit  // where clicks go
 	grew    bool   // a pane has a use for more lines than it was dealt
 }

@@ -119,7 +119,6 @@ type client struct {
 	began   bool
 	maps    map[*view.Map]*shownMap
 	next    uint64 // the number of the event to be sent next
-	status  status
 	ended   bool
 }
 

@@ -16,11 +16,8 @@ import (
 
 func main() {
 	if os.Getpid() != 1 {
-		if err := serve(); err != nil {
-			fmt.Fprintln(os.Stderr, "agent:", err)
-			os.Exit(1)
-		}
-		return
+		fmt.Fprintln(os.Stderr, "agent:", serve())
+		os.Exit(1)
 	}
 	if err := boot(); err != nil {
 		fmt.Println("agent: boot:", err) // on the serial console, which the host shows when the agent does not answer

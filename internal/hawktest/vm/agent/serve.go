@@ -19,7 +19,8 @@ import (
 	"github.com/hawktrace/hawk/internal/hawktest/vm/wire"
 )
 
-// serve runs the host's commands one after the other, until the VM is ended from outside.
+// serve runs the host's commands one after the other, until the VM is ended from outside: it
+// returns with an error only.
 func serve() error {
 	port, err := openPort()
 	if err != nil {

@@ -47,7 +47,7 @@ func Script() *view.Script {
 	return &view.Script{Name: "reads.bt", Text: file.Text, Maps: maps, Sites: []*view.Site{Opens}}
 }
 
-// Start of the run by both clocks.
+// Boot is the start of the run by the boot clock.
 const Boot = 1000 * time.Second
 
 // Wall is when the run began.
