@@ -259,67 +259,87 @@ func (s *librarySink) format(f *frame, register int) {
 		return v, ok
 	}
 	for {
-		_, spec, found := strings.Cut(text, "%")
+		c, rest, found := conversionIn(text)
 		if !found {
 			return
 		}
-		// These are flags, widths, precisions and lengths, in any order: a format that C would
-		// refuse is not refused here.
-		length := strings.IndexFunc(spec, func(r rune) bool {
-			return !strings.ContainsRune("-+ #0'123456789.*hlqjztL", r)
-		})
-		if length < 0 {
-			return
-		}
-		flags, letter := spec[:length], spec[length]
-		text = spec[length+1:]
-		_, precision, limited := strings.Cut(flags, ".")
-		most, err := strconv.ParseUint(precision, 10, 32)
-		limited = limited && err == nil
-		// Each "*" is a width or a precision, an int in front of the value.
-		for range strings.Count(flags, "*") {
-			if v, ok := next(); ok {
-				s.str(", ")
-				s.int(int64(int32(v)))
-				// A precision comes last; one that is a number stays.
-				if strings.HasPrefix(precision, "*") {
-					most, limited = uint64(v), int32(v) >= 0
-				}
-			}
-		}
-		// "%%" and letters that C does not know take no argument.
-		kind := kinds[letter]
-		if kind == "" {
-			continue
-		}
-		s.str(", ")
-		if kind == "D" {
-			s.str("<double>")
-			continue
-		}
-		if strings.ContainsAny(flags, "ljztq") && (kind == "d" || kind == "u") {
-			kind = "l" + kind
-		} else if strings.HasSuffix(flags, "hh") && kind == "d" {
-			kind = "c"
-		}
-		// Values narrower than a register were widened by the caller, and so one register or
-		// slot is one value.
-		v, ok := next()
-		switch {
-		case !ok:
+		text = rest
+		if !s.converted(c, next) {
 			s.str("...")
 			return
-		// %x and %X take an unsigned int.
-		case kind == "p" && letter != 'p' && !strings.ContainsAny(flags, "ljztq"):
-			v = uint64(uint32(v))
-		case kind == "c":
-			v = uint64(uint8(v))
-		case kind == "s" && limited:
-			s.text1(v, most, true)
-			continue
 		}
-		s.value(arg{kind: kind}, v)
 	}
+}
+
+// A conversion is one of a format of printf(), without its "%".
+type conversion struct {
+	flags  string // and width, precision and length
+	letter byte
+}
+
+// conversionIn is the first conversion of a format, and what is behind it. Flags, widths, precisions
+// and lengths come in any order: a format that C would refuse is not refused here.
+func conversionIn(format string) (c conversion, rest string, found bool) {
+	_, spec, _ := strings.Cut(format, "%")
+	length := strings.IndexFunc(spec, func(r rune) bool {
+		return !strings.ContainsRune("-+ #0'123456789.*hlqjztL", r)
+	})
+	if length < 0 {
+		return c, "", false
+	}
+	return conversion{spec[:length], spec[length]}, spec[length+1:], true
+}
+
+// long reports whether a conversion is of a value of 64 bits.
+func (c conversion) long() bool { return strings.ContainsAny(c.flags, "ljztq") }
+
+// converted appends the arguments of a conversion, which next takes from registers and stack; false if
+// its value is not at hand. Values narrower than a register were widened by the caller, and so one
+// register or slot is one value.
+func (s *librarySink) converted(c conversion, next func() (uint64, bool)) bool {
+	_, precision, limited := strings.Cut(c.flags, ".")
+	most, err := strconv.ParseUint(precision, 10, 32)
+	limited = limited && err == nil
+	// Each "*" is a width or a precision, an int in front of the value.
+	for range strings.Count(c.flags, "*") {
+		if v, ok := next(); ok {
+			s.str(", ")
+			s.int(int64(int32(v)))
+			// A precision comes last; one that is a number stays.
+			if strings.HasPrefix(precision, "*") {
+				most, limited = uint64(v), int32(v) >= 0
+			}
+		}
+	}
+	kind := kinds[c.letter]
+	if kind == "" { // "%%" and letters that C does not know take no argument
+		return true
+	}
+	s.str(", ")
+	if kind == "D" {
+		s.str("<double>")
+		return true
+	}
+	if c.long() && (kind == "d" || kind == "u") {
+		kind = "l" + kind
+	} else if strings.HasSuffix(c.flags, "hh") && kind == "d" {
+		kind = "c"
+	}
+	v, ok := next()
+	switch {
+	case !ok:
+		return false
+	// %x and %X take an unsigned int.
+	case kind == "p" && c.letter != 'p' && !c.long():
+		v = uint64(uint32(v))
+	case kind == "c":
+		v = uint64(uint8(v))
+	case kind == "s" && limited:
+		s.text1(v, most, true)
+		return true
+	}
+	s.value(arg{kind: kind}, v)
+	return true
 }
 
 // kinds say how the argument of a conversion is shown, in the words of functions.txt, by its

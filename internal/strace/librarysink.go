@@ -85,34 +85,8 @@ func (s *librarySink) record(r *output.Snap) {
 		s.thread(tid).add(uint64(word(2)), r.Bytes, kind)
 	case recordPointer:
 		s.thread(tid).further(kind, r)
-	// Kind, thread, process, place of the call, time, stack pointer, six registers.
 	case recordBegins:
-		f := &frame{of: s.p.calls[uint64(word(3))], sp: uint64(word(5))}
-		f.TID, f.PID, f.Enter, f.Unfinished = tid, int(word(2)), word(4), true
-		for i := range f.Args {
-			f.Args[i] = uint64(word(6 + i))
-		}
-		f.mem = s.memory(tid)
-		if th := s.thread(tid); s.p.Pointer || s.p.Frames > 0 {
-			length := s.p.behind[uint64(word(3))]
-			f.noted, f.site = &noted{pointer: th.pointer + length, stack: th.stack}, length > 0
-			th.noted = noted{}
-		}
-		switch {
-		case uint64(word(3))&systemCall != 0:
-			if s.known[f.PID] || s.p.Attached {
-				f.Nr = int(word(3) &^ systemCall)
-				f.of = s.system(f.Nr)
-				s.begins(f)
-			}
-		case f.of == nil:
-		case f.of == s.p.entry:
-			s.starts[f.PID] = true
-		case f.of == s.p.main:
-			delete(s.starts, f.PID)
-		case !s.starts[f.PID]:
-			s.begins(f)
-		}
+		s.calls(tid, word)
 	// Kind, thread, stack pointer at the call, time, result.
 	case recordReturns:
 		s.returns(tid, uint64(word(3)), word(4), word(5), s.memory(tid))
@@ -139,38 +113,80 @@ func (s *librarySink) record(r *output.Snap) {
 	case recordProgram: // the first one is the command
 		pid := int(word(2))
 		if s.known[pid] || s.p.Attached {
-			s.frames[tid] = nil
-			if s.o.JSON {
-				s.happened("exec", tid, word(3))
-				s.str("}}")
-			} else {
-				s.event(tid, word(3))
-				s.str("--- Called exec() ---")
-			}
-			s.line()
+			s.becomes(tid, word(3))
 		}
 		s.known[pid] = true
 	case recordEnd:
-		sig := int(word(4)) & 0x7f
-		last := tid == int(word(2)) // of its process
-		if last && sig != 0 && sig != sigKill && sig != s.signals[tid] && s.p.Signals {
-			s.signalled(tid, tid, sig, word(3))
-		}
-		// Calls of a thread that ends, as exit(), never return.
-		s.leaves(tid, 0, word(3))
-		if last {
-			s.ended(tid, word(3), int(word(4)))
-			delete(s.signals, tid)
-			delete(s.known, tid)
-			delete(s.starts, tid)
-		}
-		delete(s.frames, tid)
-		delete(s.threads, tid)
-		delete(s.live, tid)
-		delete(s.later, tid)
-		delete(s.forked, tid)
-		s.recent = nil
+		s.ends(tid, int(word(2)), word(3), int(word(4)))
 	}
+}
+
+// calls takes the beginning of a call: kind, thread, process, place of the call, time, stack pointer,
+// six registers. What runs between the entry of a program and its main() is not shown.
+func (s *librarySink) calls(tid int, word func(int) int64) {
+	place := uint64(word(3))
+	f := &frame{of: s.p.calls[place], sp: uint64(word(5))}
+	f.TID, f.PID, f.Enter, f.Unfinished = tid, int(word(2)), word(4), true
+	for i := range f.Args {
+		f.Args[i] = uint64(word(6 + i))
+	}
+	f.mem = s.memory(tid)
+	if th := s.thread(tid); s.p.Pointer || s.p.Frames > 0 {
+		length := s.p.behind[place]
+		f.noted, f.site = &noted{pointer: th.pointer + length, stack: th.stack}, length > 0
+		th.noted = noted{}
+	}
+	switch {
+	case place&systemCall != 0:
+		if s.known[f.PID] || s.p.Attached {
+			f.Nr = int(place &^ systemCall)
+			f.of = s.system(f.Nr)
+			s.begins(f)
+		}
+	case f.of == nil:
+	case f.of == s.p.entry:
+		s.starts[f.PID] = true
+	case f.of == s.p.main:
+		delete(s.starts, f.PID)
+	case !s.starts[f.PID]:
+		s.begins(f)
+	}
+}
+
+// becomes shows that a process runs another program, in which none of its calls returns.
+func (s *librarySink) becomes(tid int, at int64) {
+	s.frames[tid] = nil
+	if s.o.JSON {
+		s.happened("exec", tid, at)
+		s.str("}}")
+	} else {
+		s.event(tid, at)
+		s.str("--- Called exec() ---")
+	}
+	s.line()
+}
+
+// ends takes the end of a thread, with the status of its process. It shows the end of the process
+// if the thread is the one that the process is called by, and forgets both.
+func (s *librarySink) ends(tid, pid int, at int64, code int) {
+	sig := code & 0x7f
+	if tid == pid && sig != 0 && sig != sigKill && sig != s.signals[tid] && s.p.Signals {
+		s.signalled(tid, tid, sig, at)
+	}
+	// Calls of a thread that ends, as exit(), never return.
+	s.leaves(tid, 0, at)
+	if tid == pid {
+		s.ended(tid, at, code)
+		delete(s.signals, tid)
+		delete(s.known, tid)
+		delete(s.starts, tid)
+	}
+	delete(s.frames, tid)
+	delete(s.threads, tid)
+	delete(s.live, tid)
+	delete(s.later, tid)
+	delete(s.forked, tid)
+	s.recent = nil
 }
 
 // An ignored signal is one that is never delivered. ltrace stops at it all the same, and shows

@@ -355,28 +355,9 @@ func (d *decoder) clone3() {
 
 // futex decodes futex(2), whose arguments depend on the operation.
 func (d *decoder) futex() {
-	const mask, private, realtime = 0x7f, 0x80, 0x100
 	op := d.num(1)
 	d.ptr(d.num(0))
-	// Operations that wait have a name with the flag, others are none with it.
-	const waits = 1<<0 | 1<<9 | 1<<11
-	// Bits that are neither flags nor in the mask make the operation one that the kernel
-	// refuses.
-	known := d.isNamed("futex", op&mask) && op&^(mask|private|realtime) == 0
-	if op&realtime != 0 && (op&mask > 13 || waits>>(op&mask)&1 == 0) || !known {
-		d.str(", ").hex(uint64(uint32(op)))
-		d.unknown("futex")
-	} else {
-		at := d.str(", ").constant()
-		d.enum("futex", op&mask)
-		if op&private != 0 {
-			d.str("_PRIVATE")
-		}
-		if op&realtime != 0 {
-			d.str("|FUTEX_CLOCK_REALTIME")
-		}
-		d.named(at, int64(op), 16)
-	}
+	d.str(", ").futexOp(op)
 	number := func(i int) {
 		d.str(", ").uint(uint64(uint32(d.num(i))))
 	}
@@ -406,7 +387,7 @@ func (d *decoder) futex() {
 			val3()
 		}
 	}
-	switch op & mask {
+	switch op & futexCommand {
 	case 0: // WAIT
 		val()
 		timeout()
@@ -439,6 +420,34 @@ func (d *decoder) futex() {
 		d.str(", ").ptr(d.num(4))
 		val3()
 	}
+}
+
+// futexCommand are the bits of an operation of futex(2) that are no flags (FUTEX_CMD_MASK).
+const futexCommand = 0x7f
+
+// futexOp appends an operation of futex(2) with its flags.
+func (d *decoder) futexOp(op uint64) {
+	const private, realtime = 0x80, 0x100
+	// Operations that wait have a name with the flag, others are none with it.
+	const waits = 1<<0 | 1<<9 | 1<<11
+	command := op & futexCommand
+	// Bits that are neither flags nor in the mask make the operation one that the kernel
+	// refuses.
+	known := d.isNamed("futex", command) && op&^(futexCommand|private|realtime) == 0
+	if op&realtime != 0 && (command > 13 || waits>>command&1 == 0) || !known {
+		d.hex(uint64(uint32(op)))
+		d.unknown("futex")
+		return
+	}
+	at := d.constant()
+	d.enum("futex", command)
+	if op&private != 0 {
+		d.str("_PRIVATE")
+	}
+	if op&realtime != 0 {
+		d.str("|FUTEX_CLOCK_REALTIME")
+	}
+	d.named(at, int64(op), 16)
 }
 
 // wakeOp decodes the operation that FUTEX_WAKE_OP has in its last argument. The word packs an
