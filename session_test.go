@@ -229,25 +229,34 @@ func TestCounts(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 		}
-		s.Stop()
-		var read uint64
-		for ev, err := range s.Events() {
-			if err == nil && ev.Kind == hawk.Print {
-				read++
-			}
-		}
-		r, err := s.Wait()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if st := r.Stats; st.Events+st.Lost+st.Dropped != sent || st.Events != read || st.Missed != 0 {
-			t.Errorf("overflow %d: read %d, %+v", overflow, read, st)
-		}
-		if st := r.Stats; overflow == hawk.DropNewest && st.Dropped == 0 {
+		st := accounted(t, s, overflow, sent)
+		if overflow == hawk.DropNewest && st.Dropped == 0 {
 			t.Errorf("nothing was dropped: %+v", st)
 		}
-		t.Logf("overflow %d: %+v", overflow, r.Stats)
 	}
+}
+
+// accounted stops a session, reads what it has printed, and demands that all events that programs
+// sent were read, lost or dropped.
+func accounted(t *testing.T, s *hawk.Session, overflow hawk.Overflow, sent uint64) hawk.Stats {
+	t.Helper()
+	s.Stop()
+	var read uint64
+	for ev, err := range s.Events() {
+		if err == nil && ev.Kind == hawk.Print {
+			read++
+		}
+	}
+	r, err := s.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := r.Stats
+	if st.Events+st.Lost+st.Dropped != sent || st.Events != read || st.Missed != 0 {
+		t.Errorf("overflow %d: read %d, %+v", overflow, read, st)
+	}
+	t.Logf("overflow %d: %d events, %d lost, %d dropped", overflow, st.Events, st.Lost, st.Dropped)
+	return st
 }
 
 func TestDecoded(t *testing.T) {
