@@ -182,7 +182,7 @@ func named(err error) error {
 
 // A PermissionError says which capabilities the process lacks.
 type PermissionError struct {
-	Need []string
+	Need []string // as capabilities(7) calls them
 	err  error
 }
 

@@ -305,14 +305,13 @@ func (s *Session) Close() error {
 // Reason is why a run ended. Programs must take unknown ones.
 type Reason int
 
-// The reasons. Exited is also that of a script with nothing to wait for, Stopped that of a run
-// whose Output failed.
+// The reasons.
 const (
-	Exited Reason = iota
-	Stopped
-	Cancelled
-	ProcessEnded
-	OverBudget
+	Exited       Reason = iota // exit(), or a script with nothing to wait for
+	Stopped                    // Stop, Close, or an Output that failed
+	Cancelled                  // the context of Start ended
+	ProcessEnded               // the process that was traced, or the command
+	OverBudget                 // the probes cost more than RunOptions.Budget
 
 	reasonCount = iota // how many there are
 )
@@ -324,25 +323,25 @@ var reasons = map[session.Reason]Reason{
 
 // A Result is how a run ended.
 type Result struct {
-	Status int // that of exit()
+	Status int // the argument of exit(); 0 without
 	Stats  Stats
 	Reason Reason
 }
 
 // Stats count what programs sent. It was read and handed on (Events), found no room in the
-// kernel's buffer (Lost), or was dropped by hawk (Dropped). Missed probes could not even
-// begin to send, or the kernel did not run them, filters not asked. Unread strings could
-// not be read.
+// kernel's buffer (Lost), or was dropped by hawk (Dropped). Missed counts events for which a probe
+// had no memory to make a record in, or was not run by the kernel, which asks no predicate first.
+// Unread strings could not be read.
 type Stats struct {
 	Events, Lost, Missed, Dropped, Unread uint64
 	Programs                              []ProgramStats `json:",omitempty"` // with Budget only
 }
 
-// ProgramStats is what one program did.
+// ProgramStats is what one program did since it was attached, by the kernel's count.
 type ProgramStats struct {
 	Probe string
 	Runs  uint64
-	CPU   time.Duration
+	CPU   time.Duration // of all its runs
 }
 
 // Stats are the counts so far.

@@ -149,8 +149,8 @@ type Avg struct{ Count, Total int64 }
 
 // A Hist is a histogram, with all buckets of its layout.
 type Hist struct {
-	Buckets []Bucket
-	Linear  bool
+	Buckets []Bucket // from the lowest values to the highest
+	Linear  bool     // of lhist(): all buckets but the first and last are as wide
 }
 
 // A Bucket counts values from Min to Max, both inclusive.
@@ -163,7 +163,7 @@ type Bucket struct {
 // A Series is a time series; intervals in which nothing happened are left out.
 type Series struct {
 	Interval time.Duration
-	Points   []Point
+	Points   []Point // from the oldest to the newest
 }
 
 // A Point is the value of the interval that begins at Start.
@@ -191,9 +191,9 @@ type Frame struct {
 	BuildID      string // of Module, in hexadecimal; "" if unknown
 	FileOffset   uint64 // of Addr in Module, if BuildID is known
 	File         string // of the source, with the setting show_debug_info
-	Line         int
-	Inlined      bool
-	Kernel       bool
+	Line         int    // in File, from 1; 0 if unknown
+	Inlined      bool   // in the frame behind it
+	Kernel       bool   // of a kernel stack
 }
 
 func stackOf(v *value.Stack) Stack {

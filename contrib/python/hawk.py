@@ -57,6 +57,8 @@ class Run:
         return self.hawk.call("map.take", id=self.id, map=name)["entries"]
 
     def stats(self):
+        """How many events were read (Events), lost by the kernel (Lost) or dropped for a slow reader (Dropped),
+        how often a probe did not run (Missed), how many strings could not be read (Unread)."""
         stats, dropped = self.hawk.call("stats", id=self.id), self._events.dropped
         return dict(stats, Events=stats["Events"] - dropped, Dropped=stats["Dropped"] + dropped)
 
@@ -69,7 +71,7 @@ class Run:
 
 
 class Hawk(contextlib.AbstractContextManager):
-    """A hawk that serves this program."""
+    """A hawk that serves this program; command is where it is found."""
 
     def __init__(self, command="hawk"):
         self._process = subprocess.Popen(  # in a session of its own: Ctrl-C is for this program
@@ -103,6 +105,7 @@ class Hawk(contextlib.AbstractContextManager):
         return self.call("check", script=script, **options)["probes"]
 
     def probes(self, pattern, **options):
+        """The names of what a pattern matches, as hawk -l lists them. Option: pid."""
         return self.call("probes", pattern=pattern, **options)
 
     def start(self, script, maps=False, **options):
