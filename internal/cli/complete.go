@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -159,34 +160,9 @@ _hawk()
 	case "$prev" in
 `, strings.Join(kinds, " "), strings.Join(builtins, " "))
 	for _, o := range shown() {
-		action := ""
-		switch {
-		case o.long == "list":
-			// -l has no argument: the operand that is about to be typed is what it lists.
-			action = "_hawk_probes"
-		case o.arg == "" || o.optional():
-			continue
-		case len(o.values) > 0:
-			action = `COMPREPLY=( $(compgen -W '` + strings.Join(o.values, " ") + `' -- "$cur") )`
-		default:
-			switch o.argument() {
-			case fileArg:
-				action = `COMPREPLY=( $(compgen -f -- "$cur") )`
-			case dirArg:
-				action = `COMPREPLY=( $(compgen -d -- "$cur") )`
-			case dirListArg:
-				action = `_hawk_dirs "$cur"`
-			case pidArg:
-				action = `COMPREPLY=( $(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur") )`
-			case commandArg:
-				action = `COMPREPLY=( $(compgen -c -- "${cur#[\'\"]}") )`
-			case programArg:
-				action = `_hawk_program "$cur"`
-			default:
-				action = ":"
-			}
+		if action := bashAction(&o); action != "" {
+			fmt.Fprintf(&b, "\t%s) %s; return ;;\n", strings.Join(o.spellings(), "|"), action)
 		}
-		fmt.Fprintf(&b, "\t%s) %s; return ;;\n", strings.Join(o.spellings(), "|"), action)
 	}
 	var names []string
 	for _, o := range shown() {
@@ -205,6 +181,34 @@ _hawk()
 complete -o filenames -F _hawk hawk
 `, strings.Join(names, " "))
 	return b.String()
+}
+
+// bashAction is what completes the word behind an option; "" if that is not its argument.
+func bashAction(o *option) string {
+	switch {
+	case o.long == "list":
+		// -l has no argument: the operand that is about to be typed is what it lists.
+		return "_hawk_probes"
+	case o.arg == "" || o.optional():
+		return ""
+	case len(o.values) > 0:
+		return `COMPREPLY=( $(compgen -W '` + strings.Join(o.values, " ") + `' -- "$cur") )`
+	}
+	switch o.argument() {
+	case fileArg:
+		return `COMPREPLY=( $(compgen -f -- "$cur") )`
+	case dirArg:
+		return `COMPREPLY=( $(compgen -d -- "$cur") )`
+	case dirListArg:
+		return `_hawk_dirs "$cur"`
+	case pidArg:
+		return `COMPREPLY=( $(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur") )`
+	case commandArg:
+		return `COMPREPLY=( $(compgen -c -- "${cur#[\'\"]}") )`
+	case programArg:
+		return `_hawk_program "$cur"`
+	}
+	return ":"
 }
 
 // quoteZsh makes the text of an option fit for _arguments.
@@ -261,22 +265,8 @@ _hawk() {
 	args=(
 `, strings.Join(kinds, " "), strings.Join(builtins, " "))
 	for _, o := range shown() {
-		spec := ""
-		switch {
-		case o.arg == "" || o.optional():
-		case len(o.values) > 0:
-			spec = ":" + quoteZsh.Replace(o.arg) + ":(" + strings.Join(o.values, " ") + ")"
-		default:
-			action := map[argKind]string{fileArg: "_files", dirArg: "_files -/", dirListArg: "_dir_list",
-				pidArg: "_pids", commandArg: "_command_names", programArg: "_hawk_program"}[o.argument()]
-			if action == "" {
-				action = " "
-			}
-			spec = ":" + quoteZsh.Replace(o.arg) + ":" + action
-		}
-		names := o.spellings()
-		doc := "'[" + quoteZsh.Replace(o.doc) + "]" + spec + "'"
-		if len(names) == 2 {
+		doc := "'[" + quoteZsh.Replace(o.doc) + "]" + zshArgument(&o) + "'"
+		if names := o.spellings(); len(names) == 2 {
 			fmt.Fprintf(&b, "\t\t'(%s)'{%s}%s\n", strings.Join(names, " "), strings.Join(names, ","), doc)
 		} else {
 			fmt.Fprintf(&b, "\t\t%s%s\n", names[0], doc)
@@ -293,6 +283,20 @@ _hawk() {
 _hawk "$@"
 `)
 	return b.String()
+}
+
+// zshArgument is the part of a specification that is about the argument of an option: what it is
+// called, and what completes it.
+func zshArgument(o *option) string {
+	if o.arg == "" || o.optional() {
+		return ""
+	}
+	action := map[argKind]string{fileArg: "_files", dirArg: "_files -/", dirListArg: "_dir_list",
+		pidArg: "_pids", commandArg: "_command_names", programArg: "_hawk_program"}[o.argument()]
+	if len(o.values) > 0 {
+		action = "(" + strings.Join(o.values, " ") + ")"
+	}
+	return ":" + quoteZsh.Replace(o.arg) + ":" + cmp.Or(action, " ")
 }
 
 // quoteFish makes a text fit between single quotes.

@@ -213,75 +213,19 @@ func (r *reader) script(rec *record) error {
 	s := &view.Script{Name: rec.Name, Text: rec.Text}
 	file := source.NewFile(rec.Name, rec.Text)
 	for raw := range elements(rec.Maps) {
-		var in struct {
-			Name, Kind, Role, Unit string
-			Labels, Columns        json.RawMessage
-		}
-		if err := r.need(1, scriptRoom); err != nil {
-			return err
-		}
-		if err := json.Unmarshal(raw, &in); err != nil {
+		m, err := r.mapMeant(raw)
+		if err != nil {
 			return err
 		}
 		// Views order maps by their places in the script: the order in the file stands for those.
 		i := len(s.Maps)
-		m := &view.Map{Name: in.Name, Type: types.Int64, Unit: view.UnitNamed(in.Unit), Div: 1,
-			At: source.Span{File: file, Start: i, End: i}}
-		if in.Role == view.State.String() {
-			m.Role = view.State
-		}
-		for k := view.Counter; k <= view.Record; k++ {
-			if in.Kind == k.String() {
-				m.Kind = k
-			}
-		}
-		var parts []types.Type
-		for raw := range elements(in.Labels) {
-			label := text(raw)
-			if err := r.need(1, scriptRoom); err != nil {
-				return err
-			}
-			e := view.Element{Name: label, Type: &types.String{}}
-			switch label {
-			// Package export calls stacks in keys so (keyName).
-			case "user_frames":
-				e = view.Element{Name: "ustack", Type: &types.Stack{User: true}, Frames: view.UserFrames}
-			case "kernel_frames":
-				e = view.Element{Name: "kstack", Type: &types.Stack{}, Frames: view.KernelFrames}
-			}
-			m.Keys = append(m.Keys, e)
-			parts = append(parts, e.Type)
-		}
-		if len(parts) > 0 {
-			m.Key = &types.Tuple{Elems: parts}
-		}
-		// The file does not say what rows weigh: kind and key decide, as in the run itself.
-		m.Weight = view.WeightOf(m.Kind, m.Keyed())
-		if m.Kind == view.Record {
-			var err error
-			if m.Type, err = r.columns(m, in.Columns, 0); err != nil {
-				return err
-			}
-		}
+		m.At = source.Span{File: file, Start: i, End: i}
 		s.Maps = append(s.Maps, m)
 	}
 	for raw := range elements(rec.Sites) {
-		var in struct {
-			Builtin string
-			Args    json.RawMessage
-		}
-		if err := r.need(1, scriptRoom); err != nil {
+		site, err := r.siteMeant(raw)
+		if err != nil {
 			return err
-		}
-		if err := json.Unmarshal(raw, &in); err != nil {
-			return err
-		}
-		site := &view.Site{Builtin: in.Builtin}
-		for name := range elements(in.Args) {
-			if err := r.need(1, scriptRoom); err != nil {
-				return err
-			}
-			site.Args = append(site.Args, view.Element{Name: text(name), Type: &types.String{}})
 		}
 		s.Sites = append(s.Sites, site)
 	}
@@ -289,6 +233,82 @@ func (r *reader) script(rec *record) error {
 	r.begin = view.Begin{Script: s, Wall: rec.Start}
 	r.say(r.begin)
 	return nil
+}
+
+// mapMeant is what the first record says of a map.
+func (r *reader) mapMeant(raw []byte) (*view.Map, error) {
+	var in struct {
+		Name, Kind, Role, Unit string
+		Labels, Columns        json.RawMessage
+	}
+	if err := r.meant(raw, &in); err != nil {
+		return nil, err
+	}
+	m := &view.Map{Name: in.Name, Type: types.Int64, Unit: view.UnitNamed(in.Unit), Div: 1}
+	if in.Role == view.State.String() {
+		m.Role = view.State
+	}
+	for k := view.Counter; k <= view.Record; k++ {
+		if in.Kind == k.String() {
+			m.Kind = k
+		}
+	}
+	var parts []types.Type
+	for raw := range elements(in.Labels) {
+		label := text(raw)
+		if err := r.need(1, scriptRoom); err != nil {
+			return nil, err
+		}
+		e := view.Element{Name: label, Type: &types.String{}}
+		switch label {
+		// Package export calls stacks in keys so (keyName).
+		case "user_frames":
+			e = view.Element{Name: "ustack", Type: &types.Stack{User: true}, Frames: view.UserFrames}
+		case "kernel_frames":
+			e = view.Element{Name: "kstack", Type: &types.Stack{}, Frames: view.KernelFrames}
+		}
+		m.Keys = append(m.Keys, e)
+		parts = append(parts, e.Type)
+	}
+	if len(parts) > 0 {
+		m.Key = &types.Tuple{Elems: parts}
+	}
+	// The file does not say what rows weigh: kind and key decide, as in the run itself.
+	m.Weight = view.WeightOf(m.Kind, m.Keyed())
+	if m.Kind == view.Record {
+		var err error
+		if m.Type, err = r.columns(m, in.Columns, 0); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// siteMeant is what the first record says of a place that emits events.
+func (r *reader) siteMeant(raw []byte) (*view.Site, error) {
+	var in struct {
+		Builtin string
+		Args    json.RawMessage
+	}
+	if err := r.meant(raw, &in); err != nil {
+		return nil, err
+	}
+	site := &view.Site{Builtin: in.Builtin}
+	for name := range elements(in.Args) {
+		if err := r.need(1, scriptRoom); err != nil {
+			return nil, err
+		}
+		site.Args = append(site.Args, view.Element{Name: text(name), Type: &types.String{}})
+	}
+	return site, nil
+}
+
+// meant reads the object of a map or a site, if there is room for one more.
+func (r *reader) meant(raw []byte, in any) error {
+	if err := r.need(1, scriptRoom); err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, in)
 }
 
 // columns are those of a record, in lists as its values are, and its type.
@@ -378,48 +398,8 @@ func (r *reader) table(rec *record, at time.Duration) error {
 	var rows []view.Row
 	values := uint64(0) // of all histograms
 	for raw := range elements(rec.Rows) {
-		in := first(3, raw)
-		if len(in) < 2 || in[0][0] != '[' {
-			return fmt.Errorf("a row is a list of the parts of its key, and a value")
-		}
-		if err := r.need(1, rowRoom); err != nil {
-			return err
-		}
-		row := view.Row{AtLeast: len(in) > 2}
-		// One part more than the map has is enough to tell that there are too many.
-		key := first(len(m.Keys)+1, in[0])
-		switch {
-		case len(key) == len(m.Keys):
-			parts := make(value.Tuple, len(key))
-			for i, raw := range key {
-				var err error
-				if frames := m.Keys[i].Frames; frames != view.NoFrames && raw[0] == '[' {
-					parts[i], err = r.stack(raw, frames == view.UserFrames)
-				} else {
-					parts[i], err = r.value(raw, 0)
-				}
-				if err != nil {
-					return err
-				}
-				switch parts[i].(type) {
-				case value.Int, value.Uint:
-				default:
-					// The row of others has a text for a key: it says nothing about the
-					// other keys, which may be numbers.
-					r.text[&m.Keys[i]] = r.text[&m.Keys[i]] || rec.Others == 0 || !isOther(parts)
-				}
-			}
-			if len(parts) > 0 {
-				row.Key = parts
-			}
-		// The exporter has put together what was too much.
-		case len(key) == 1 && string(key[0]) == `"(other)"`:
-			row.Key, row.Others = value.Null{}, 1
-		default:
-			return fmt.Errorf("%s has keys of %d parts", m.Name, len(m.Keys))
-		}
-		var err error
-		if row.Value, err = r.held(m, in[1]); err != nil {
+		row, err := r.row(rec, m, raw)
+		if err != nil {
 			return err
 		}
 		if h, ok := row.Value.(value.Hist); ok {
@@ -450,6 +430,61 @@ func (r *reader) table(rec *record, at time.Duration) error {
 		Complete: true, Left: max(left, 0), Refused: view.Refused{Updates: rec.Refused, Full: rec.Full, Held: rec.Held,
 			Capacity: rec.Capacity}})
 	return nil
+}
+
+// row reads a row of a map: its key, its value, and a third part if that is a lower bound.
+func (r *reader) row(rec *record, m *view.Map, raw []byte) (view.Row, error) {
+	in := first(3, raw)
+	if len(in) < 2 || in[0][0] != '[' {
+		return view.Row{}, fmt.Errorf("a row is a list of the parts of its key, and a value")
+	}
+	if err := r.need(1, rowRoom); err != nil {
+		return view.Row{}, err
+	}
+	row := view.Row{AtLeast: len(in) > 2}
+	var err error
+	// One part more than the map has is enough to tell that there are too many.
+	key := first(len(m.Keys)+1, in[0])
+	switch {
+	case len(key) == len(m.Keys):
+		if row.Key, err = r.key(rec, m, key); err != nil {
+			return row, err
+		}
+	// The exporter has put together what was too much.
+	case len(key) == 1 && string(key[0]) == `"(other)"`:
+		row.Key, row.Others = value.Null{}, 1
+	default:
+		return row, fmt.Errorf("%s has keys of %d parts", m.Name, len(m.Keys))
+	}
+	row.Value, err = r.held(m, in[1])
+	return row, err
+}
+
+// key reads the parts of a key; nil if the map has none.
+func (r *reader) key(rec *record, m *view.Map, key []json.RawMessage) (value.Value, error) {
+	parts := make(value.Tuple, len(key))
+	for i, raw := range key {
+		var err error
+		if frames := m.Keys[i].Frames; frames != view.NoFrames && raw[0] == '[' {
+			parts[i], err = r.stack(raw, frames == view.UserFrames)
+		} else {
+			parts[i], err = r.value(raw, 0)
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch parts[i].(type) {
+		case value.Int, value.Uint:
+		default:
+			// The row of others has a text for a key: it says nothing about the
+			// other keys, which may be numbers.
+			r.text[&m.Keys[i]] = r.text[&m.Keys[i]] || rec.Others == 0 || !isOther(parts)
+		}
+	}
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	return parts, nil
 }
 
 // isOther reports whether a key of one part is called as the row is that stands for many.
