@@ -79,19 +79,8 @@ func (c *command) trace(p *session.Program) int {
 	}
 	defer s.Close()
 	loaded = true
-	if views != nil && views.files != nil {
-		if err := views.files.begin(); err != nil {
-			return c.fail(exitUsage, err)
-		}
-	}
-	if file != nil {
-		begin := file.Empty
-		if c.appends {
-			begin = file.End
-		}
-		if err := begin(); err != nil {
-			return c.fail(exitUsage, err)
-		}
+	if err := c.beginFiles(views, file); err != nil {
+		return c.fail(exitUsage, err)
 	}
 	ctx := context.Background()
 	if c.duration > 0 {
@@ -131,6 +120,22 @@ func (c *command) trace(p *session.Program) int {
 		}
 	}
 	return c.statusOf(res, views)
+}
+
+// beginFiles empties files of output, of views and of -o: from here on they are those of this run.
+func (c *command) beginFiles(views *watch, file *outfile.File) error {
+	if views != nil && views.files != nil {
+		if err := views.files.begin(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case file == nil:
+		return nil
+	case c.appends:
+		return file.End()
+	}
+	return file.Empty()
 }
 
 // outputs are the options of the run, with where it prints and who else is told.

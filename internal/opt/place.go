@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/order"
@@ -219,82 +220,13 @@ func reserve(f *ir.Func) int {
 
 // pressure is the greatest number of values alive at once across a call and
 // anywhere, without those that are remade; mayGoto tells of loop budgets.
-// It is an ordinary analysis of liveness, backwards to a fixed point, on rows of bits.
 func pressure(f *ir.Func) (across, anywhere int, mayGoto bool) {
-	index := make([]int, f.NumValues()) // value → bit plus one
-	n := 0
+	l := newValueLiveness(f)
+	l.solve(f)
 	for _, b := range f.Blocks {
 		mayGoto = mayGoto || b.Kind == ir.MayGoto
-		for _, v := range b.Values {
-			if !v.Op.Remade() && v.Kind != ir.Nothing {
-				n++
-				index[v.ID] = n
-			}
-		}
-	}
-	w := (n + 63) / 64
-	out := make([][]uint64, f.NumBlocks())
-	for _, b := range f.Blocks {
-		out[b.ID] = make([]uint64, w)
-	}
-	live := make([]uint64, w)
-	set := func(s []uint64, v *ir.Value) {
-		if i := index[v.ID] - 1; i >= 0 {
-			s[i/64] |= 1 << (i % 64)
-		}
-	}
-	count := func() (n int) {
-		for _, x := range live {
-			n += bits.OnesCount64(x)
-		}
-		return n
-	}
-	flow := func(b *ir.Block, visit func(v *ir.Value)) {
-		copy(live, out[b.ID])
-		if b.Ctl != nil {
-			set(live, b.Ctl)
-			for _, a := range b.Ctl.Args { // the branch may evaluate the comparison itself
-				if b.Ctl.Op.Compares() {
-					set(live, a)
-				}
-			}
-		}
-		for i := len(b.Values) - 1; i >= 0; i-- {
-			v := b.Values[i]
-			if k := index[v.ID] - 1; k >= 0 {
-				live[k/64] &^= 1 << (k % 64)
-			}
-			if visit != nil {
-				visit(v)
-			}
-			if v.Op != ir.Phi {
-				for _, a := range v.Args {
-					set(live, a)
-				}
-			}
-		}
-	}
-	for changed := true; changed; {
-		changed = false
-		for i := len(f.Blocks) - 1; i >= 0; i-- {
-			b := f.Blocks[i]
-			flow(b, nil)
-			for k, p := range b.Preds {
-				for _, phi := range b.Phis() {
-					if j := index[phi.Args[k].ID] - 1; j >= 0 && out[p.ID][j/64]&(1<<(j%64)) == 0 {
-						set(out[p.ID], phi.Args[k])
-						changed = true
-					}
-				}
-				if or(out[p.ID], live) {
-					changed = true
-				}
-			}
-		}
-	}
-	for _, b := range f.Blocks {
-		flow(b, func(v *ir.Value) {
-			n := count()
+		l.walk(b, func(v *ir.Value) {
+			n := l.count()
 			anywhere = max(anywhere, n)
 			if v.Op.Calls() {
 				across = max(across, n)
@@ -302,6 +234,92 @@ func pressure(f *ir.Func) (across, anywhere int, mayGoto bool) {
 		})
 	}
 	return across, anywhere, mayGoto
+}
+
+// A valueLiveness is an ordinary analysis of liveness, backwards to a fixed point, on rows of bits.
+// Values that are remade have no bit.
+type valueLiveness struct {
+	index []int      // by value: its bit plus one
+	out   [][]uint64 // by block: what is alive at its end
+	live  []uint64   // what is alive where walk is
+}
+
+func newValueLiveness(f *ir.Func) *valueLiveness {
+	l := &valueLiveness{index: make([]int, f.NumValues()), out: make([][]uint64, f.NumBlocks())}
+	n := 0
+	for _, b := range f.Blocks {
+		for _, v := range b.Values {
+			if !v.Op.Remade() && v.Kind != ir.Nothing {
+				n++
+				l.index[v.ID] = n
+			}
+		}
+	}
+	words := (n + 63) / 64
+	for _, b := range f.Blocks {
+		l.out[b.ID] = make([]uint64, words)
+	}
+	l.live = make([]uint64, words)
+	return l
+}
+
+// add puts a value into a row, and reports whether it was not there.
+func (l *valueLiveness) add(row []uint64, v *ir.Value) bool {
+	i := l.index[v.ID] - 1
+	if i < 0 || row[i/64]>>(i%64)&1 != 0 {
+		return false
+	}
+	row[i/64] |= 1 << (i % 64)
+	return true
+}
+
+// count is how many values are alive where walk is.
+func (l *valueLiveness) count() (n int) {
+	for _, x := range l.live {
+		n += bits.OnesCount64(x)
+	}
+	return n
+}
+
+// walk goes through a block from its end to its beginning. It visits each value when what is alive
+// behind it, the value itself left out, is in live.
+func (l *valueLiveness) walk(b *ir.Block, visit func(v *ir.Value)) {
+	copy(l.live, l.out[b.ID])
+	if b.Ctl != nil {
+		l.add(l.live, b.Ctl)
+		for _, a := range b.Ctl.Args { // the branch may evaluate the comparison itself
+			if b.Ctl.Op.Compares() {
+				l.add(l.live, a)
+			}
+		}
+	}
+	for _, v := range slices.Backward(b.Values) {
+		if k := l.index[v.ID] - 1; k >= 0 {
+			l.live[k/64] &^= 1 << (k % 64)
+		}
+		visit(v)
+		if v.Op != ir.Phi {
+			for _, a := range v.Args {
+				l.add(l.live, a)
+			}
+		}
+	}
+}
+
+// solve finds what is alive at the end of each block.
+func (l *valueLiveness) solve(f *ir.Func) {
+	for changed := true; changed; {
+		changed = false
+		for _, b := range slices.Backward(f.Blocks) {
+			l.walk(b, func(*ir.Value) {})
+			for k, p := range b.Preds {
+				for _, phi := range b.Phis() {
+					changed = l.add(l.out[p.ID], phi.Args[k]) || changed
+				}
+				changed = or(l.out[p.ID], l.live) || changed
+			}
+		}
+	}
 }
 
 // or adds the bits of b to a and reports whether a changed.
