@@ -20,7 +20,7 @@ import (
 
 // decide settles the predicate of a probe. The result is nil if it is false, and has
 // no predicate if it is true. One of literals alone is left to the program: it asks
-// for nothing, and such a probe counts as one that is attached.
+// for nothing, and such a probe counts as one that is attached. With comptime it asks for that.
 // Tools choose between variants of a probe by it, of which this kernel may have one.
 func (e *expander) decide(p *syntax.Probe) *syntax.Probe {
 	if p.Predicate == nil || !asks(p.Predicate) {
@@ -42,8 +42,11 @@ func (e *expander) decide(p *syntax.Probe) *syntax.Probe {
 func asks(x syntax.Expr) bool {
 	found := false
 	syntax.Walk(x, func(n syntax.Node) bool {
-		if id, ok := n.(*syntax.Ident); ok {
-			f, known := builtin.Lookup(id.Name)
+		switch n := n.(type) {
+		case *syntax.Comptime:
+			found = true
+		case *syntax.Ident:
+			f, known := builtin.Lookup(n.Name)
 			found = found || known && f.Early
 		}
 		return !found

@@ -93,7 +93,22 @@ func TestToolsStart(t *testing.T) {
 			if strings.Contains(tl.Body(), "row(") && lines != 1 && !ofAll {
 				t.Errorf("it prints %d lines about a process that sleeps\n%s", lines, out.String())
 			}
+			runsPrinted(ctx, t, hawk, args)
 		})
+	}
+}
+
+// runsPrinted runs what --print-script prints of a tool: a script that compiles by itself, and
+// attaches what the options leave of it.
+func runsPrinted(ctx context.Context, t *testing.T, hawk string, args []string) {
+	script, err := exec.CommandContext(ctx, hawk, append(args, "--print-script")...).Output()
+	if err != nil {
+		t.Fatalf("hawk %s --print-script: %v", strings.Join(args, " "), err)
+	}
+	cmd := exec.CommandContext(ctx, hawk, "--duration", "50ms", "-")
+	cmd.Stdin = bytes.NewReader(script)
+	if out, err := cmd.CombinedOutput(); err != nil || bytes.Contains(out, []byte("ERROR: ")) {
+		t.Errorf("what hawk %s --print-script prints: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
 

@@ -54,6 +54,7 @@ type filling struct {
 	values map[string]string // of options, by name
 	lists  map[string]bool
 	edits  []edit
+	early  syntax.Expr // the predicate of the probe that is visited, in which values are known early
 }
 
 // each visits all nodes of the script, those of macros and functions as well.
@@ -100,9 +101,12 @@ func (f *filling) replace(n syntax.Node) {
 	at := n.Span()
 	switch n := n.(type) {
 	case *syntax.AttachPoint:
-		if points := f.points(n.Text); points != n.Text {
+		// With nothing in its place the name stays: the predicate leaves the block out.
+		if points := f.points(n.Text); points != "" && points != n.Text {
 			f.edits = append(f.edits, edit{at.Start, at.End, points})
 		}
+	case *syntax.Probe:
+		f.early = n.Predicate
 	case *syntax.Call:
 		if name, call := option(n); call != nil {
 			text := f.values[name]
@@ -110,6 +114,11 @@ func (f *filling) replace(n syntax.Node) {
 				if _, ok := call.Args[1].(*syntax.StringLit); ok {
 					text = strconv.Quote(text)
 				}
+			}
+			if f.early != nil && n.Span().End <= f.early.Span().End && n.Span().Start >= f.early.Span().Start {
+				// Without it the block would be there whatever the option is, and what it is about
+				// has to be, too.
+				text = "comptime " + text
 			}
 			f.edits = append(f.edits, edit{at.Start, at.End, text})
 			return

@@ -22,10 +22,10 @@ interval:$interval / getopt("interval", 0) / { }
 `)
 	got := tl.Filled(map[string]string{"on": "true", "off": "true", "interval": "1000", "call": "x,y\"z"})
 	_, got, _ = strings.Cut(got, "*/\n")
-	const want = `tracepoint:syscalls:sys_enter_x, tracepoint:syscalls:sys_enter_y"z / "x,y\"z" != "" && 5 > 0 / {
+	const want = `tracepoint:syscalls:sys_enter_x, tracepoint:syscalls:sys_enter_y"z / comptime "x,y\"z" != "" && comptime 5 > 0 / {
   if (true) { row("TIME NAME RET", nsecs, comm, args.ret); }
 }
-interval:1000 / 1000 / { }
+interval:1000 / comptime 1000 / { }
 `
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
