@@ -132,7 +132,13 @@ type sink struct {
 func (k *sink) Write(it output.Item) error {
 	o := k.s.o.Output
 	_, own := o.(*writer)
-	if o != nil && !own || k.s.queued.Load() {
+	must := k.must(it)
+	queued := k.s.queued.Load()
+	if queued && !must && k.s.queue.Refuses() {
+		// Names of stacks take long to find, and Close waits for all that the kernel's buffer holds.
+		queued = false
+	}
+	if o != nil && !own || queued {
 		settle(it) // it may be read from other goroutines, and when all is closed
 	}
 	if o != nil {
@@ -152,10 +158,9 @@ func (k *sink) Write(it output.Item) error {
 	if _, end := it.(output.End); end {
 		k.ended = true
 	}
-	if !k.s.queued.Load() {
+	if !queued {
 		return nil
 	}
-	must := k.ended
 	switch x := it.(type) {
 	case *output.Printf:
 		it = &output.Printf{Text: bytes.Clone(x.Text), At: x.At}
@@ -166,12 +171,18 @@ func (k *sink) Write(it output.Item) error {
 		copied := *x
 		copied.Integers, copied.Bytes = bytes.Clone(x.Integers), bytes.Clone(x.Bytes)
 		it = &copied
-	case output.Print, output.Map, output.Row:
-	default:
-		must = true
 	}
 	k.s.queue.Push(it, must)
 	return nil
+}
+
+// must reports whether an item may not be dropped. It is about the run then, and none of its events.
+func (k *sink) must(it output.Item) bool {
+	switch it.(type) {
+	case *output.Printf, output.Raw, *output.Snap, output.Print, output.Map, output.Row:
+		return k.ended
+	}
+	return true
 }
 
 // settle finds the names of the stacks in an item.

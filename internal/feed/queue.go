@@ -55,6 +55,18 @@ func (q *Queue[T]) Push(x T, must bool) {
 	q.changed.Broadcast()
 }
 
+// Refuses reports whether Push would drop an item that may be dropped. That item counts as dropped
+// then. The producer that asks is spared making one that nobody takes.
+func (q *Queue[T]) Refuses() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.n < q.most || !q.shut && !q.drop && (!q.ending || q.attended) {
+		return false
+	}
+	q.dropped++
+	return true
+}
+
 // Pop takes the oldest item, and waits for one; false: there will be no more.
 func (q *Queue[T]) Pop() (x T, ok bool) {
 	q.mu.Lock()

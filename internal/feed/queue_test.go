@@ -36,6 +36,38 @@ func TestDropNewest(t *testing.T) {
 	}
 }
 
+// TestRefuses: a queue refuses what Push would drop, and counts it once.
+func TestRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		drop  bool
+		state func(*Queue[int])
+		want  bool
+	}{
+		{name: "it drops", drop: true, want: true},
+		{name: "it waits", want: false},
+		{name: "nobody reads at the end", state: (*Queue[int]).Ending, want: true},
+		{name: "somebody reads at the end", state: func(q *Queue[int]) { q.Ending(); q.Attend(true) }, want: false},
+		{name: "it is shut", state: func(q *Queue[int]) { q.Attend(true); q.Shut() }, want: true},
+	} {
+		q := New[int](1, tt.drop)
+		if tt.state != nil {
+			tt.state(q)
+		}
+		if q.Refuses() {
+			t.Errorf("%s: it refuses with room left", tt.name)
+		}
+		q.Push(1, false)
+		var dropped uint64
+		if tt.want {
+			dropped = 1
+		}
+		if got := q.Refuses(); got != tt.want || q.Dropped() != dropped {
+			t.Errorf("%s: it refuses: %t, %d dropped; want %t, %d", tt.name, got, q.Dropped(), tt.want, dropped)
+		}
+	}
+}
+
 // TestGrowing: order is kept as a queue gets longer in the middle of its ring.
 func TestGrowing(t *testing.T) {
 	q := New[int](1000, false)
