@@ -93,6 +93,9 @@ func (c *command) main(args []string) int {
 		c.tool, args, table = t, args[1:], toolTable(t)
 	}
 	err := parseArgs(table, args, &c.settings)
+	if err != nil && c.tool == nil && isNoName(args[0]) {
+		err = noTool(args[0]) // whose options nobody knows
+	}
 	if err == nil && c.tool != nil {
 		err = c.finishTool()
 	}

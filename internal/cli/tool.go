@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -29,6 +30,12 @@ func fromAbroad(args []string) []string {
 		}
 	}
 	return args
+}
+
+// isNoName reports whether a word can be nothing but the name of a tool, and there is no such file.
+func isNoName(word string) bool {
+	_, err := os.Stat(word)
+	return errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(word, "/. {}") && !strings.HasPrefix(word, "-")
 }
 
 // noTool is the error for a name that is neither a tool, a command nor a file. The name may be
