@@ -223,7 +223,7 @@ func TestDefinition(t *testing.T) {
 	enum state state;
 	void *data;
 	struct hidden *other;
-	long unsigned int tail[];
+	long unsigned int tail[0];
 };
 `
 	if got != want {
@@ -237,6 +237,56 @@ func TestDefinition(t *testing.T) {
 	params, result, err := s.Signature(id)
 	if err != nil || len(params) != 1 || params[0] != (Decl{"struct task *", "t"}) || result != "int" {
 		t.Errorf("%v %s %v", params, result, err)
+	}
+}
+
+// Spaces are where the kernel's own dumper has them: in front of the name of a pointer is none, unless a
+// qualifier or a parenthesis comes first.
+func TestDeclarators(t *testing.T) {
+	u8 := &cbtf.Int{Name: "u8", Size: 1}
+	u32 := &cbtf.Int{Name: "u32", Size: 4}
+	pointer := func(to cbtf.Type) cbtf.Type { return &cbtf.Pointer{Target: to} }
+	array := func(of cbtf.Type) cbtf.Type { return &cbtf.Array{Index: u32, Type: of, Nelems: 2} }
+	fixed := &cbtf.Const{Type: pointer(&cbtf.Const{Type: u8})}
+	get := &cbtf.FuncProto{Return: pointer(u8), Params: []cbtf.FuncParam{{Type: pointer(u8)}, {Type: fixed}}}
+	all := &cbtf.Struct{Name: "all", Size: 64, Members: []cbtf.Member{
+		{Name: "fixed", Type: fixed},
+		{Name: "list", Type: pointer(fixed), Offset: 64},
+		{Name: "twice", Type: pointer(pointer(u8)), Offset: 128},
+		{Name: "get", Type: pointer(get), Offset: 192},
+		{Name: "names", Type: array(pointer(u8)), Offset: 256},
+		{Name: "row", Type: pointer(array(pointer(u8))), Offset: 384},
+	}}
+	use := &cbtf.Func{Name: "use", Linkage: cbtf.StaticFunc, Type: &cbtf.FuncProto{Return: pointer(fixed),
+		Params: []cbtf.FuncParam{{Name: "at", Type: fixed}, {Name: "list", Type: pointer(pointer(u8))}}}}
+	b, err := cbtf.NewBuilder([]cbtf.Type{all, use}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob, err := b.Marshal(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := spec(t, blob)
+	id, _ := s.Find("all", Set(Struct))
+	got, err := s.Definition(id)
+	const want = `struct all {
+	const u8 * const fixed;
+	const u8 * const *list;
+	u8 **twice;
+	u8 * (*get)(u8 *, const u8 * const);
+	u8 *names[2];
+	u8 * (*row)[2];
+};
+`
+	if err != nil || got != want {
+		t.Errorf("%v, got\n%s", err, got)
+	}
+	id, _ = s.Find("use", Set(Func))
+	params, result, err := s.Signature(id)
+	if err != nil || len(params) != 2 || params[0] != (Decl{"const u8 * const", "at"}) ||
+		params[1] != (Decl{"u8 **", "list"}) || result != "const u8 * const *" {
+		t.Errorf("%q %q %v", params, result, err)
 	}
 }
 

@@ -127,7 +127,7 @@ func (s *printer) body(r *record, indent, depth int) string {
 
 // declare writes a declaration of name, inside out: pointers and arrays wrap
 // the declarator, the base type comes first. Anonymous structs are written
-// with their bodies.
+// with their bodies. Spaces are where the kernel's own dumper (libbpf) has them.
 func (s *printer) declare(id uint32, name string, indent, depth int) string {
 	quals := "" // qualifiers of what is declared so far
 	for range maxDepth {
@@ -152,7 +152,10 @@ func (s *printer) declare(id uint32, name string, indent, depth int) string {
 			id = r.arg
 			continue
 		case Ptr:
-			name = "*" + quals + name
+			if quals != "" || strings.HasPrefix(name, "(") {
+				name = " " + quals + name
+			}
+			name = "*" + name
 			quals = ""
 			id = r.arg
 			continue
@@ -162,9 +165,6 @@ func (s *printer) declare(id uint32, name string, indent, depth int) string {
 			}
 			name += fmt.Sprintf("[%d]", binary.LittleEndian.Uint32(r.tail[8:]))
 			id = binary.LittleEndian.Uint32(r.tail)
-			if binary.LittleEndian.Uint32(r.tail[8:]) == 0 {
-				name = strings.TrimSuffix(name, "[0]") + "[]"
-			}
 			continue
 		case FuncProto:
 			if strings.HasPrefix(name, "*") {
