@@ -46,7 +46,7 @@ var _ = Define(Func{
 		"characters are read. What is not in memory when the probe fires cannot be read, but for probes of user " +
 		"programs from Linux 6.1 on, which wait for it; the string is empty then, and shown as `<unreadable>` " +
 		"(setting `str_unreadable`), in JSON as `null`. Of a string: the string, likewise; of a literal: the " +
-		"literal, cut to n characters.",
+		"literal, cut to n characters; of an array of bytes: the text that it begins with.",
 	Example: `tracepoint:syscalls:sys_enter_execve { printf("%s\n", str(args.filename)); }`,
 	Yields:  "string",
 	Check: func(c *Call) types.Type {
@@ -67,6 +67,13 @@ var _ = Define(Func{
 				return &types.String{Cap: int(n) + 1}
 			}
 			return &types.String{Cap: s.Cap}
+		}
+		if n, ok := byteArray(c.Types[0]); ok {
+			// Its bytes are at hand, but may have no NUL of their own.
+			if limit, known := c.Int(1); known && !negative {
+				n = min(n, int(limit))
+			}
+			return &types.String{Cap: n + 1}
 		}
 		if !types.IsScalar(c.Types[0]) {
 			c.Errorf(c.Args[0], "argument-type", "str() expects an integer or a pointer, not %s", c.Types[0])
@@ -118,6 +125,16 @@ var _ = Define(Func{
 			Helper(g, asm.FnProbeReadKernelStr, p, Clamp(g, n, t.Cap), from)
 			return p
 		}
+		if room, ok := byteArray(c.Types[0]); ok {
+			from, n := g.Mem(c.Args[0]), Number(g, int64(room)+1)
+			if len(c.Args) > 1 {
+				n = Clamp(g, readLength(g, c), t.Cap)
+			}
+			p := Place(g, t, dst)
+			g.B().Zero(p, 0, t.Cap)
+			Helper(g, asm.FnProbeReadKernelStr, p, n, from)
+			return p
+		}
 		addr, n := strSource(g, c)
 		p := Place(g, t, dst)
 		// Kept or compared, a string is followed by zeroes, or two of the same text would differ.
@@ -146,13 +163,23 @@ var _ = Define(Func{
 
 // textSource evaluates what str() reads, and yields what reads it; nil if that is a string already.
 func textSource(g Gen, c *Call) (read func(p *ir.Value, n int) *ir.Value) {
-	if _, ok := c.Types[0].(*types.String); ok {
+	if !types.IsScalar(c.Types[0]) {
 		return nil
 	}
 	addr, n := strSource(g, c)
 	return func(p *ir.Value, limit int) *ir.Value {
 		return readText(g, c, &types.String{Cap: limit}, p, addr, n)
 	}
+}
+
+// byteArray is the length of an array of bytes, as the kernel has texts in: unsigned char d_iname[40].
+func byteArray(t types.Type) (n int, ok bool) {
+	a, ok := t.(*types.Array)
+	if !ok || a.Len < 1 {
+		return 0, false
+	}
+	elem, ok := types.IsInteger(a.Elem)
+	return a.Len, ok && elem.Size() == 1
 }
 
 // cutsText reports whether str() of a string has a length for which it may not
