@@ -41,10 +41,14 @@ func (s *State) past(m *view.Map) (out []view.Snapshot) {
 	// Columns between are skipped, not lost: each look adds up all before it. The last is always there, so that a
 	// picture ends when the run did.
 	every := line.Len()/pastLooks + 1
+	var ends []int
 	for j := (line.Len()-1)%every + 1; j <= line.Len(); j += every {
-		_, end := line.Span(j - 1)
-		out = append(out, view.Snapshot{Map: m, Seq: uint64(j), Start: end, End: end,
-			Rows: view.RowsOf(line.Rows(0, j)), Totals: true, Complete: true})
+		ends = append(ends, j)
+	}
+	for n, rows := range line.Totals(ends) {
+		_, end := line.Span(ends[n] - 1)
+		out = append(out, view.Snapshot{Map: m, Seq: uint64(ends[n]), Start: end, End: end, Rows: view.RowsOf(rows),
+			Totals: true, Complete: true})
 	}
 	return out
 }

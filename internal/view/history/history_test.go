@@ -121,6 +121,12 @@ func TestRanges(t *testing.T) {
 			if seed > 10 && l.Dropped == 0 && l.Merged == 0 {
 				t.Fatalf("%v: nothing was thinned out with %+v", k, o)
 			}
+			ends := []int{1 + r.IntN(l.Len()), l.Len(), l.Len()}
+			for n, rows := range l.Totals(ends) {
+				if got, want := texts(rows), texts(l.Rows(0, ends[n])); !maps.Equal(got, want) {
+					t.Fatalf("%v, seed %d: up to %d of %v:\n%v\nwant\n%v", k, seed, n, ends, got, want)
+				}
+			}
 			for range 50 {
 				i := r.IntN(l.Len())
 				j := i + 1 + r.IntN(l.Len()-i)

@@ -32,20 +32,48 @@ func (l *Line) Between(from, to time.Duration) (i, j int) {
 // Rows are what happened in the columns from i to before j, in no order: the changes of
 // what adds up; of gauges the values at the end.
 func (l *Line) Rows(i, j int) []view.Row {
+	sum := l.before()
+	if l.Map.Kind == view.Gauge {
+		i = 0
+	}
+	l.sum(sum, i, j)
+	return l.rows(sum)
+}
+
+// Totals are the rows of all columns before each of the ends, which rise. Each end adds to the one before it, since
+// adding up from the start again and again takes seconds where there are many keys and columns.
+func (l *Line) Totals(ends []int) [][]view.Row {
+	out, sum, from := make([][]view.Row, len(ends)), l.before(), 0
+	for n, end := range ends {
+		l.sum(sum, from, end)
+		out[n], from = l.rows(sum), end
+	}
+	return out
+}
+
+// before is what each key holds before columns are added. Columns of a gauge say what changed: all before them count.
+func (l *Line) before() [][]uint64 {
 	sum := make([][]uint64, len(l.keys))
-	// Columns of a gauge say what changed: all before them count.
 	if l.Map.Kind == view.Gauge {
 		for n := range l.base.keys {
 			sum[l.base.keys[n]] = l.base.at(n)
 		}
-		i = 0
 	}
+	return sum
+}
+
+// sum adds the columns from i to before j.
+func (l *Line) sum(sum [][]uint64, i, j int) {
 	for ; i < j; i++ {
 		c := &l.columns[i]
 		for n, key := range c.keys {
 			sum[key] = add(l.Map.Kind, sum[key], c.at(n))
 		}
 	}
+}
+
+// rows are the keys that a sum has something of.
+func (l *Line) rows(sum [][]uint64) []view.Row {
 	var rows []view.Row
 	for key, words := range sum {
 		// A gauge of 0 is a value; a change of 0 is nothing.
