@@ -37,7 +37,7 @@ type Options struct {
 }
 
 // A View shows a run in a terminal. It is a feed. Three goroutines: the run's calls Take, one reads
-// keys, one draws. The state has a lock; the model belongs to the one that draws.
+// keys, one draws; a fourth saves a file when asked to. The state has a lock; the model belongs to the one that draws.
 type View struct {
 	*live.State
 	o      Options
@@ -48,7 +48,10 @@ type View struct {
 
 	keys    chan tty.Key
 	signals chan os.Signal
-	said    chan string   // by Say
+	said    chan string // by Say
+	saved   chan string // what has come of saving
+	saving  bool        // a file is being saved; the loop's
+	files   sync.WaitGroup
 	leaving chan struct{} // closed when the view is to be left
 	left    chan struct{} // closed when it was
 	once    sync.Once
@@ -66,7 +69,7 @@ func New(script *view.Script, o Options) *View {
 	// Some room is there for keys and signals that come while a picture is drawn.
 	v := &View{
 		State: live.New(o.History), o: o, script: script, keys: make(chan tty.Key, 64),
-		signals: make(chan os.Signal, 8), said: make(chan string, 1),
+		signals: make(chan os.Signal, 8), said: make(chan string, 1), saved: make(chan string, 1),
 		leaving: make(chan struct{}), left: make(chan struct{}),
 		ended: make(chan struct{}),
 	}
@@ -199,6 +202,7 @@ func (v *View) gone() {
 func (v *View) loop() {
 	// These run backwards: the terminal is restored before anybody hears that the view was left.
 	defer close(v.left)
+	defer v.files.Wait() // a file that was asked for is whole
 	defer v.term.Close()
 	defer signal.Stop(v.signals)
 	defer v.guard()
@@ -217,6 +221,9 @@ func (v *View) loop() {
 			}
 		case sig := <-v.signals:
 			v.signal(sig)
+		case text := <-v.saved:
+			v.saving = false
+			v.model.Note(text)
 		case text := <-v.said:
 			v.model.Note(tty.Safe(text))
 		}
@@ -315,8 +322,25 @@ func (v *View) saveCSV() {
 	v.save(export.CSV, maps)
 }
 
-// save writes a file of the run so far into the working directory.
+// save writes a file of the run so far into the working directory, beside the loop: much is added up and named for it,
+// and keys and signals do not wait for that.
 func (v *View) save(f *export.Format, maps []*view.Map) {
+	if v.saving {
+		v.model.Note("another file is still being saved")
+		return
+	}
+	v.saving = true
+	v.model.Note("saving …")
+	v.files.Add(1)
+	go func() {
+		defer v.files.Done()
+		defer v.guard()
+		v.saved <- v.write(f, maps)
+	}()
+}
+
+// write makes the file, and says what has come of it.
+func (v *View) write(f *export.Format, maps []*view.Map) (note string) {
 	base := strings.TrimSuffix(filepath.Base(v.script.Name), ".bt")
 	// The name of a script may have anything in it that a file name must not have.
 	base = strings.Map(func(r rune) rune {
@@ -338,10 +362,9 @@ func (v *View) save(f *export.Format, maps []*view.Map) {
 		}
 	}
 	if err != nil {
-		v.model.Note("not saved: " + tty.Safe(err.Error()))
-		return
+		return "not saved: " + tty.Safe(err.Error())
 	}
-	v.model.Note("saved as " + name)
+	return "saved as " + name
 }
 
 // fatal are signals that end a program of Go with a report on the terminal, unless they

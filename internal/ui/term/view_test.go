@@ -2,6 +2,7 @@ package term
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -9,7 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/ui/live/livetest"
+	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/view"
 )
 
@@ -101,5 +104,50 @@ func TestPanic(t *testing.T) {
 	}
 	if after, _ := unix.IoctlGetTermios(int(line.Fd()), unix.TCGETS); *after != *before {
 		t.Errorf("the terminal was %+v and is %+v", before, after)
+	}
+}
+
+// TestSaving has keys and pictures go on while a file is being written, one file at a time. The file
+// is whole before the view is left.
+func TestSaving(t *testing.T) {
+	t.Chdir(t.TempDir())
+	v, line, stopped := onTerminal(t)
+	if err := v.Open(line, func(string) string { return "xterm" }, func() { stopped <- struct{}{} }); err != nil {
+		t.Fatal(err)
+	}
+	p := &livetest.Player{To: v}
+	p.Begin()
+	p.Second()
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	slow := &export.Format{Ext: "slow", Write: func(w io.Writer, _ *view.Run, _ []*view.Map, _ export.Options) error {
+		close(begun)
+		<-goOn
+		_, err := w.Write([]byte("whole"))
+		return err
+	}}
+	v.Lock() // the loop does not draw meanwhile
+	v.save(slow, nil)
+	v.Unlock()
+	<-begun
+	v.keys <- tty.Key{Rune: 'S'}
+	v.keys <- tty.Key{Rune: 'X'} // ends the run
+	<-stopped
+	v.keys <- tty.Key{Rune: 'q'}
+	<-stopped
+	select {
+	case <-v.left:
+		t.Error("the view was left before the file was written")
+	default:
+	}
+	close(goOn)
+	if _, err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(".")
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files are %v, %v", files, err)
+	}
+	if text, err := os.ReadFile(files[0].Name()); err != nil || string(text) != "whole" {
+		t.Errorf("the file has %q, %v", text, err)
 	}
 }
