@@ -127,6 +127,9 @@ func (t *tui) leave(c *command, wait bool) error {
 	messages, err := t.Close()
 	if !c.quiet {
 		t.tail.WriteTo(c.out)
+		if left := t.tail.Left(); left != "" {
+			c.warn(left)
+		}
 	}
 	io.WriteString(c.err, messages)
 	return err

@@ -464,6 +464,7 @@ type Tail struct {
 	on   bool
 	text [][]byte // in pieces: one that grows would be copied, and take room twice meanwhile
 	size int
+	left int // bytes behind that, which are not kept
 }
 
 // tailBytes bounds what a Tail keeps.
@@ -483,8 +484,13 @@ func (t *Tail) Begin() {
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// The writer is a script's output, which neither waits nor fills memory.
-	if !t.on || t.size+len(p) > tailBytes {
+	if !t.on {
+		return len(p), nil
+	}
+	// The writer is a script's output, which neither waits nor fills memory. There are no holes: behind what does not
+	// fit nothing is kept.
+	if t.left > 0 || t.size+len(p) > tailBytes {
+		t.left += len(p)
 		return len(p), nil
 	}
 	t.size += len(p)
@@ -494,6 +500,17 @@ func (t *Tail) Write(p []byte) (int, error) {
 	}
 	t.text[last] = append(t.text[last], p...)
 	return len(p), nil
+}
+
+// Left says how much was not kept, or is "".
+func (t *Tail) Left() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.left == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d bytes of what the script printed at its end are left out: views keep %d MiB of it for the "+
+		"terminal behind them", t.left, tailBytes>>20)
 }
 
 // WriteTo writes what was kept.

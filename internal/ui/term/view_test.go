@@ -151,3 +151,22 @@ func TestSaving(t *testing.T) {
 		t.Errorf("the file has %q, %v", text, err)
 	}
 }
+
+// TestTail keeps what comes last as far as there is room, without holes, and counts the rest.
+func TestTail(t *testing.T) {
+	var tail Tail
+	tail.Write([]byte("before"))
+	tail.Begin()
+	half := make([]byte, tailBytes/2)
+	for _, p := range [][]byte{half, half[1:], half, half[:1]} {
+		if n, err := tail.Write(p); n != len(p) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if n, err := tail.WriteTo(io.Discard); n != tailBytes-1 || err != nil {
+		t.Errorf("%d bytes are kept, %v", n, err)
+	}
+	if tail.left != len(half)+1 || !strings.Contains(tail.Left(), fmt.Sprint(tailBytes>>20)) {
+		t.Errorf("%d bytes are left out: %s", tail.left, tail.Left())
+	}
+}
