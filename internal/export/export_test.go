@@ -1035,3 +1035,19 @@ func TestLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// TestSevere has the page of a run say in words how severe reports of the script are.
+func TestSevere(t *testing.T) {
+	r := run(names{"a"})
+	for _, builtin := range []string{"errorf", "warnf"} {
+		site := &view.Site{Builtin: builtin}
+		r.Script.Sites = append(r.Script.Sites, site)
+		r.Events = append(r.Events, view.Event{Site: site, Boot: time.Hour, Text: []byte("bad " + builtin)})
+	}
+	page := string(written(t, HTML, r, nil))
+	for _, want := range []string{"<td>ERROR: bad errorf</td>", "<td>WARNING: bad warnf</td>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s in the page", want)
+		}
+	}
+}

@@ -437,7 +437,7 @@ func htmlEventTable(b *strings.Builder, r *view.Run) {
 		// The head of the page has the date, which is cut off here.
 		fmt.Fprintf(b, "<tr><td>%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td>%s</td></tr>\n",
 			strings.TrimSuffix(wall(r, ev.Boot)[11:], "Z"), cpu, pid,
-			xmlText(view.Line(strings.TrimSuffix(string(ev.Text), "\n"))))
+			xmlText(view.Line(ev.Said())))
 	}
 	b.WriteString("</table></div></section>\n")
 }

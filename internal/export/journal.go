@@ -75,13 +75,11 @@ func (f *journalFeed) Take(item view.Item) error {
 // event sends an event as an entry. Its fields have the names of the columns.
 func (f *journalFeed) event(ev *view.Event) error {
 	priority := journalInfo
-	if ev.Site != nil {
-		switch ev.Site.Builtin {
-		case "errorf":
-			priority = journalError
-		case "warnf":
-			priority = journalWarning
-		}
+	switch ev.Site.Severity() {
+	case "ERROR":
+		priority = journalError
+	case "WARNING":
+		priority = journalWarning
 	}
 	f.begin(strings.TrimSuffix(string(ev.Text), "\n"), priority)
 	f.field("HAWK_TIME", wall(&f.run, ev.Boot))

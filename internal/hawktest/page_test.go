@@ -30,7 +30,8 @@ tracepoint:raw_syscalls:sys_enter {
 	@calls[comm] = count(); @fd = hist(args.args[0] % 5000); @by[comm] = lhist(args.id, 0, 400, 40);
 	@sizes[comm] = stats(args.args[2] % 100); @last[comm] = args.id; @over[comm] = tseries(args.id, 1s, 10);
 }
-interval:ms:200 { printf("<script>console.log(3)</script> %d %s\n", elapsed / 1000000, comm); }`
+interval:ms:200 { printf("<script>console.log(3)</script> %d %s\n", elapsed / 1000000, comm);
+	warnf("in words %d", 5); }`
 
 // lookAt shows a page in all sizes and colours, has it checked, and keeps its pictures where HAWK_PICTURES says.
 func lookAt(t *testing.T, p *browser.Page, name string) {
@@ -124,6 +125,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		p.Await(`document.querySelector("#lines").textContent.includes("<script>console.log(3)</script>")`)
+		p.Await(`document.querySelector("#lines").textContent.includes("WARNING: in words 5")`)
 		var n int
 		if p.Eval(`document.querySelectorAll("#panes img,#panes b,#panes script,#events script").length`, &n); n != 0 {
 			t.Errorf("names have become %d elements", n)

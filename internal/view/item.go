@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hawktrace/hawk/internal/value"
@@ -155,4 +156,13 @@ type Needs struct {
 	Cadence *Cadence
 	// Maps are those that are read; nil: all.
 	Maps []*Map
+}
+
+// Said is the text of an event for people: without the end of its line, behind how severe it is.
+func (e *Event) Said() string {
+	text := strings.TrimRight(string(e.Text), "\n")
+	if s := e.Site.Severity(); s != "" {
+		text = s + ": " + text
+	}
+	return text
 }

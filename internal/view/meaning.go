@@ -202,6 +202,18 @@ type Site struct {
 	Header  bool        // text only, before the first event of a begin body
 }
 
+// Severity is ERROR or WARNING for reports that a script makes, else "". Views say it in words.
+func (s *Site) Severity() string {
+	switch {
+	case s == nil:
+	case s.Builtin == "errorf":
+		return "ERROR"
+	case s.Builtin == "warnf":
+		return "WARNING"
+	}
+	return ""
+}
+
 // SiteAt finds the site of a call, nil if there is none.
 func (s *Script) SiteAt(builtin string, at source.Span) *Site {
 	for _, site := range s.Sites {

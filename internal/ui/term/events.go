@@ -17,7 +17,7 @@ func (m *Model) drawEvents(g *tty.Grid, b box, p *pane) string {
 	keep := func(ev *live.Event) bool {
 		// Gaps pass each filter: what is missing may be what is looked for.
 		return (p.stay == 0 || ev.Number <= p.stay) &&
-			(p.filter.empty() || ev.Lost > 0 || p.filter.matches(eventText(ev)))
+			(p.filter.empty() || ev.Lost > 0 || p.filter.matches(ev.Said()))
 	}
 	events, all := m.State.Events(max(b.h, 0), keep)
 	columns := m.eventColumns(events, b.w)
@@ -61,7 +61,8 @@ func oneSite(events []live.Event) (site *view.Site) {
 		switch {
 		// Gaps and prints have no arguments, and stand between events of any site.
 		case ev.Lost > 0 || ev.Marked != nil:
-		case ev.Site == nil || len(ev.Site.Args) == 0 || len(ev.Site.Args) != len(ev.Args):
+		// Columns have no room for how severe a report is.
+		case ev.Site == nil || ev.Site.Severity() != "" || len(ev.Site.Args) == 0 || len(ev.Site.Args) != len(ev.Args):
 			return nil
 		case site != nil && site != ev.Site:
 			return nil
@@ -103,9 +104,6 @@ func (m *Model) eventColumns(events []live.Event, width int) (widths []int) {
 // argText is an argument of an event in a line.
 func argText(v value.Value) string { return live.KeyText(v) }
 
-// eventText is an event as the script prints it, in a line.
-func eventText(ev *live.Event) string { return strings.TrimRight(string(ev.Text), "\n") }
-
 // drawEvent draws an event: when it was, on which CPU, and its arguments in columns or its text.
 func (m *Model) drawEvent(g *tty.Grid, b box, y int, ev *live.Event, columns []int) {
 	if ev.Lost > 0 {
@@ -122,7 +120,7 @@ func (m *Model) drawEvent(g *tty.Grid, b box, y int, ev *live.Event, columns []i
 	case ev.Marked != nil:
 		g.Put(x, y, b.x+b.w-x, tty.Safe(ev.Marked.Name)+" printed", m.Theme.dim())
 	case columns == nil || len(columns) != len(ev.Args):
-		g.Put(x, y, b.x+b.w-x, tty.Safe(eventText(ev)), m.Theme.text())
+		g.Put(x, y, b.x+b.w-x, tty.Safe(ev.Said()), m.Theme.text())
 	default:
 		for c, w := range columns {
 			if x >= b.x+b.w {

@@ -532,7 +532,7 @@ func (m *Model) Selected() string {
 			return ""
 		}
 		// The clipboard may be pasted into a shell: it gets one line, without control characters.
-		return view.Line(eventText(&events[0]))
+		return view.Line(events[0].Said())
 	case p.flame:
 		return strings.Join(p.sel, ";")
 	case p.m.Profile():

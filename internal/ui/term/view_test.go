@@ -13,6 +13,7 @@ import (
 	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/ui/live/livetest"
 	"github.com/hawktrace/hawk/internal/ui/tty"
+	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
 
@@ -168,5 +169,22 @@ func TestTail(t *testing.T) {
 	}
 	if tail.left != len(half)+1 || !strings.Contains(tail.Left(), fmt.Sprint(tailBytes>>20)) {
 		t.Errorf("%d bytes are left out: %s", tail.left, tail.Left())
+	}
+}
+
+// TestSevere has reports of a script say in words how severe they are, also where all events on the screen are reports
+// of one place.
+func TestSevere(t *testing.T) {
+	m, p := played(2, nil)
+	for _, builtin := range []string{"errorf", "warnf"} {
+		site := &view.Site{Builtin: builtin, Args: []view.Element{{Name: "n"}}}
+		for range 50 {
+			p.To.Take(view.Event{Site: site, Boot: livetest.Boot, Text: []byte("bad 3"),
+				Args: []value.Value{value.Int(3)}})
+		}
+		want := map[string]string{"errorf": "ERROR: bad 3", "warnf": "WARNING: bad 3"}[builtin]
+		if text := m.Draw(110, 40).Text(); !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
 	}
 }

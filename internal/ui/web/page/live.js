@@ -18,6 +18,9 @@
 			},
 		);
 
+	// Reports of a script say in words how severe they are.
+	const SEVERE = {errorf: "ERROR: ", warnf: "WARNING: "};
+
 	// The token comes in the fragment, which no server sees. It is kept for this tab.
 	const given = () => {
 		const t = new URLSearchParams(location.hash.slice(1)).get("t") || "";
@@ -988,6 +991,7 @@
 				break;
 			case "event":
 				state.count++;
+				record.text = (SEVERE[state.script.sites[record.site]?.builtin] ?? "") + record.text;
 				state.events.push(record);
 				fresh = true;
 				break;
