@@ -122,7 +122,7 @@ func (v *View) print(boot time.Duration) error {
 		fmt.Fprintf(&b, "  ended: %s", end.Cause)
 	}
 	if lost := v.Loss().Records; lost > 0 {
-		fmt.Fprintf(&b, "  lost %s events", view.Grouped(lost))
+		fmt.Fprintf(&b, "  lost %s", view.Counted(int(lost), "event"))
 	}
 	b.WriteString("\n\n")
 	for _, m := range v.maps {
@@ -229,7 +229,7 @@ func (v *View) functions(b *bytes.Buffer, m *view.Map, want live.Want) {
 	p := view.NewProfile(&view.Snapshot{Map: m, Rows: rows})
 	all, unit := float64(p.Total()), live.WeightUnit(m)
 	funcs := p.Functions()
-	fmt.Fprintf(b, "%s  profile  %s stacks, %s in all\n", m.Name, view.Grouped(p.Len()),
+	fmt.Fprintf(b, "%s  profile  %s, %s in all\n", m.Name, view.Counted(p.Len(), "stack"),
 		live.Amount(all, unit))
 	if left := v.Left(m, want); left > 0 {
 		fmt.Fprintf(b, "%s more were not kept\n", view.Counted(left, "stack"))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/ui/live/livetest"
+	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
 
@@ -83,5 +84,21 @@ func TestLinesStayWhole(t *testing.T) {
 	}
 	if n != 4000 {
 		t.Errorf("%d lines of 4,000", n)
+	}
+}
+
+// TestOneStack speaks of one stack as one.
+func TestOneStack(t *testing.T) {
+	v := New([]*view.Map{livetest.Bytes}, Options{Rows: 4})
+	var b bytes.Buffer
+	v.Open(&b)
+	p := &livetest.Player{To: v}
+	p.Begin()
+	rows := []view.Row{{Key: value.Tuple{livetest.Stack("main"), value.Str("one")}, Value: value.Uint(9)}}
+	v.Take(view.Snapshot{Map: livetest.Bytes, Seq: 1, Rows: view.RowsOf(rows), Totals: true, Complete: true,
+		End: livetest.Boot})
+	v.Take(view.End{Boot: livetest.Boot, Cause: "exit"})
+	if text := b.String(); !strings.Contains(text, "profile  1 stack, ") {
+		t.Error(text)
 	}
 }

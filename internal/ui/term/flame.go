@@ -209,8 +209,8 @@ func compare(a, b int64) int {
 // aboutProfile describes a profile: how much there is of it, and what of it is not to be trusted.
 func (m *Model) aboutProfile(p *pane, t *trieOf) string {
 	all := t.trie.Total(0)
-	text := fmt.Sprintf("profile  %s  %s stacks", live.Amount(float64(all), live.WeightUnit(p.m)),
-		view.Grouped(t.stacks))
+	text := fmt.Sprintf("profile  %s  %s", live.Amount(float64(all), live.WeightUnit(p.m)),
+		view.Counted(t.stacks, "stack"))
 	if left := m.State.Left(p.m, m.want(p)); left > 0 {
 		text += "  " + view.Grouped(left) + " more were not kept"
 	}

@@ -188,3 +188,14 @@ func TestSevere(t *testing.T) {
 		}
 	}
 }
+
+// TestOneStack speaks of one stack as one.
+func TestOneStack(t *testing.T) {
+	m, p := played(0, nil)
+	rows := []view.Row{{Key: value.Tuple{livetest.Stack("main"), value.Str("one")}, Value: value.Uint(9)}}
+	p.To.Take(view.Snapshot{Map: livetest.Bytes, Seq: 1, Rows: view.RowsOf(rows), Totals: true, Complete: true,
+		End: livetest.Boot})
+	if text := m.Draw(120, 40).Text(); !strings.Contains(text, "  1 stack ") {
+		t.Error(text)
+	}
+}
