@@ -23,7 +23,7 @@ const (
 
 // Format is the number of the format of objects. It grows with each change of what a
 // payload holds.
-const Format = 2
+const Format = 3
 
 // OtherFormat is an object of a format that this version of hawk does not read.
 // Programs that keep objects compile again when they meet it.

@@ -167,6 +167,7 @@ func (c *codec) typeOf(k kind, p *types.Type) {
 	case arrayType:
 		t := typeAs[types.Array](*p)
 		within(c, &t.Len, -1, maxElements)
+		c.bool(&t.Text)
 		c.elem(&t.Elem)
 		*p = t
 	case enumType:

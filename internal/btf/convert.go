@@ -147,7 +147,8 @@ func (s *Spec) array(r *record, depth int) (types.Type, error) {
 	if s.isChar(elemID) {
 		return &types.String{Cap: n}, nil
 	}
-	return &types.Array{Elem: elem, Len: n}, nil
+	_, number := elem.(*types.Int)
+	return &types.Array{Elem: elem, Len: n, Text: number && elem.Size() == 1}, nil
 }
 
 // isChar reports whether a type is C's plain char, the element of text.

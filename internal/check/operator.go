@@ -40,6 +40,7 @@ func (w *walker) operate(at syntax.Node, op syntax.Token, xe syntax.Expr, x val,
 	truth := val{Flex: types.Flex{Type: types.Bool}}
 	_, xs := x.Type.(*types.String)
 	_, ys := y.Type.(*types.String)
+	xs, ys = xs || ys && isText(x.Type), ys || xs && isText(y.Type)
 	switch {
 	case xs && ys:
 		if equality {
@@ -70,6 +71,12 @@ func (w *walker) mismatch(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 		Note(xe.Span(), "left (%s)", x.Type).Note(ye.Span(), "right (%s)", y.Type).
 		Advise(cmp.Or(textOrNumber(xe, ye, x.Type), textOrNumber(ye, xe, y.Type)))
 	return val{}
+}
+
+// isText reports whether an array is compared with strings as the text that it begins with.
+func isText(t types.Type) bool {
+	a, ok := t.(*types.Array)
+	return ok && a.Text
 }
 
 // comparable reports whether == works on two values of a type.

@@ -277,7 +277,7 @@ func (w *walker) cast(e *syntax.Cast) val {
 		}
 		from = i
 		x.k = builtin.Const{}
-	} else if types.Same(from, to) && x.k.Kind == builtin.NoConst && !x.Flex.Flex {
+	} else if types.Same(from, to) && !isText(from) && x.k.Kind == builtin.NoConst && !x.Flex.Flex {
 		w.warnf(e, "unnecessary-cast", "Unnecessary cast: the expression has type '%s' already", to)
 	}
 	if f, ok := w.addressOf(e.X, x); ok {

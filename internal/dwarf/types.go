@@ -145,31 +145,46 @@ func (f *File) array(e entry) (types.Type, error) {
 		if n < 0 || n > maxSize || size > 0 && n > maxSize/size {
 			n = -1 // without bound, or of a malformed file
 		}
-		if text, ok := e.ref(dwarf.AttrType); i == len(dims)-1 && n > 0 && ok && isChar(text) {
+		of, ok := e.ref(dwarf.AttrType)
+		innermost := ok && i == len(dims)-1 && n > 0
+		if innermost && isChar(of) {
 			elem = &types.String{Cap: int(n)}
 			continue
 		}
-		elem = &types.Array{Elem: elem, Len: int(n)}
+		elem = &types.Array{Elem: elem, Len: int(n), Text: innermost && isSignChar(of)}
 	}
 	return elem, nil
 }
 
 // isChar reports whether a type is C's plain char, the element of text.
-func isChar(e entry) bool {
+func isChar(e entry) bool { return baseName(e, true) == "char" }
+
+// isSignChar reports whether a type is unsigned char or signed char by these names: a number of
+// another name, as uint8_t, is meant as one.
+func isSignChar(e entry) bool {
+	name := baseName(e, false)
+	return name == "unsigned char" || name == "signed char"
+}
+
+// baseName is the name of the base type that a type is, but for qualifiers, and for further names
+// with named; "" if it is none.
+func baseName(e entry, named bool) string {
 	for range maxDepth {
 		switch e.Tag {
 		case dwarf.TagBaseType:
-			return e.name() == "char"
-		case dwarf.TagTypedef, dwarf.TagConstType, dwarf.TagVolatileType:
+			return e.name()
+		case dwarf.TagConstType, dwarf.TagVolatileType:
 		default:
-			return false
+			if e.Tag != dwarf.TagTypedef || !named {
+				return ""
+			}
 		}
 		var ok bool
 		if e, ok = e.ref(dwarf.AttrType); !ok {
-			return false
+			return ""
 		}
 	}
-	return false
+	return ""
 }
 
 // enum converts an enumeration; one of no known size is an int, as in C.

@@ -256,6 +256,14 @@ func (f *fn) reshape(src *ir.Value, from types.Type, p *ir.Value, off int, to ty
 		b.Store(p, off, to.Size(), f.hide(f.convert(v, from, to)))
 		return
 	}
+	if a, ok := from.(*types.Array); ok && a.Text {
+		if _, ok := to.(*types.String); ok {
+			// The text ends at the first NUL, and zeroes follow it, whatever the array has there.
+			b.Zero(p, off, to.Size())
+			f.copyText(src, min(to.Size(), a.Len+1), p, off)
+			return
+		}
+	}
 	n := min(from.Size(), to.Size())
 	b.Copy(p, off, src, n)
 	b.Zero(p, off+n, to.Size()-n)

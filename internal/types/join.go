@@ -131,6 +131,9 @@ func joinInts(x *Int, xflex bool, y *Int, yflex bool) Flex {
 func joinOther(a, b Type) Type {
 	switch x := a.(type) {
 	case *String:
+		if y, ok := b.(*Array); ok && y.Text {
+			return textOf(x, y)
+		}
 		if y, ok := b.(*String); ok {
 			if y.Cap > x.Cap || y.Cap == x.Cap && y.Trunc {
 				x, y = y, x
@@ -149,6 +152,9 @@ func joinOther(a, b Type) Type {
 			return joinPointers(x, y)
 		}
 	case *Array:
+		if y, ok := b.(*String); ok && x.Text {
+			return textOf(y, x)
+		}
 		if y, ok := b.(*Array); ok && Same(x.Elem, y.Elem) {
 			switch {
 			case x.Len == y.Len, y.Len < 0:
@@ -252,4 +258,12 @@ func Fits(from Flex, to Type) bool {
 	}
 	j := joinOther(from.Type, to)
 	return j != nil && Same(j, to)
+}
+
+// textOf is the string that holds strings of a type and what an array begins with.
+func textOf(s *String, a *Array) Type {
+	if s.Cap >= a.Len {
+		return s
+	}
+	return &String{Cap: a.Len, Trunc: s.Trunc, Marked: s.Marked}
 }

@@ -134,6 +134,9 @@ func (t *Pointer) Align() int     { return 8 }
 type Array struct {
 	Elem Type
 	Len  int // -1: unsized
+	// Text says that the array is shown and compared as the text that it begins with, though it
+	// keeps all its bytes: unsigned char of the kernel, which has names and addresses in them.
+	Text bool
 }
 
 func (t *Array) String() string {

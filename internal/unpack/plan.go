@@ -267,7 +267,7 @@ func isBytes(to reflect.Type) bool {
 // isByteArray reports whether a type of the script is one: a sequence of numbers, not text.
 func isByteArray(from types.Type) bool {
 	a, ok := from.(*types.Array)
-	return ok && a.Elem.Size() == 1
+	return ok && a.Elem.Size() == 1 && !a.Text
 }
 
 // readsText reports whether a type of Go makes itself from the text that values are. An integer

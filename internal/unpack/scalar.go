@@ -53,14 +53,19 @@ const (
 // classOf sorts by the type alone. Deferred types, whose values are made when they are shown, are
 // unsure.
 func classOf(t types.Type) class {
-	switch t.(type) {
+	switch t := t.(type) {
 	case *types.Int, *types.Pointer:
 		return number
 	case *types.Enum:
 		return named
 	case *types.String, *types.Buffer:
 		return text
-	case *types.Array, *types.Tuple, *types.Record, *types.Struct:
+	case *types.Array:
+		if t.Text {
+			return text
+		}
+		return parts
+	case *types.Tuple, *types.Record, *types.Struct:
 		return parts
 	case *types.Stack:
 		return stack

@@ -57,6 +57,9 @@ func (d *decoder) decode(t types.Type, raw []byte, depth int) Value {
 		return Buffer(bytes.Clone(bufferBytes(t, raw)))
 	case *types.Array:
 		n := arrayLen(t, raw)
+		if t.Text {
+			return Str(bytes.Clone(upToNUL(raw[:n])))
+		}
 		out := make(Array, n)
 		size := t.Elem.Size()
 		for i := range n {

@@ -13,7 +13,7 @@ func Ordered(t types.Type) bool {
 	case *types.Int, *types.Pointer, *types.Enum, *types.String, *types.Buffer:
 		return true
 	case *types.Array:
-		return t.Len >= 0 && t.Elem.Size() > 0 && Ordered(t.Elem)
+		return t.Len >= 0 && t.Elem.Size() > 0 && !t.Text && Ordered(t.Elem)
 	case *types.Record:
 		return orderedAll(t.Elems)
 	case *types.Tuple:
