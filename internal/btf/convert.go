@@ -138,8 +138,10 @@ func (s *Spec) array(r *record, depth int) (types.Type, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, number := elem.(*types.Int)
+	text := number && elem.Size() == 1
 	if n == 0 {
-		return &types.Array{Elem: elem, Len: -1}, nil
+		return &types.Array{Elem: elem, Len: -1, Text: text}, nil
 	}
 	if es := elem.Size(); es > 0 && n > (1<<31-1)/es {
 		return nil, fmt.Errorf("BTF of %s: array of %d elements of %d bytes", s.Name, n, es)
@@ -147,8 +149,7 @@ func (s *Spec) array(r *record, depth int) (types.Type, error) {
 	if s.isChar(elemID) {
 		return &types.String{Cap: n}, nil
 	}
-	_, number := elem.(*types.Int)
-	return &types.Array{Elem: elem, Len: n, Text: number && elem.Size() == 1}, nil
+	return &types.Array{Elem: elem, Len: n, Text: text}, nil
 }
 
 // isChar reports whether a type is C's plain char, the element of text.

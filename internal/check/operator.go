@@ -76,7 +76,7 @@ func (w *walker) mismatch(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 // isText reports whether an array is compared with strings as the text that it begins with.
 func isText(t types.Type) bool {
 	a, ok := t.(*types.Array)
-	return ok && a.Text
+	return ok && a.IsText()
 }
 
 // comparable reports whether == works on two values of a type.

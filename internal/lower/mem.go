@@ -256,7 +256,7 @@ func (f *fn) reshape(src *ir.Value, from types.Type, p *ir.Value, off int, to ty
 		b.Store(p, off, to.Size(), f.hide(f.convert(v, from, to)))
 		return
 	}
-	if a, ok := from.(*types.Array); ok && a.Text {
+	if a, ok := from.(*types.Array); ok && a.IsText() {
 		if _, ok := to.(*types.String); ok {
 			// The text ends at the first NUL, and zeroes follow it, whatever the array has there.
 			b.Zero(p, off, to.Size())

@@ -131,7 +131,7 @@ func joinInts(x *Int, xflex bool, y *Int, yflex bool) Flex {
 func joinOther(a, b Type) Type {
 	switch x := a.(type) {
 	case *String:
-		if y, ok := b.(*Array); ok && y.Text {
+		if y, ok := b.(*Array); ok && y.IsText() {
 			return textOf(x, y)
 		}
 		if y, ok := b.(*String); ok {
@@ -152,7 +152,7 @@ func joinOther(a, b Type) Type {
 			return joinPointers(x, y)
 		}
 	case *Array:
-		if y, ok := b.(*String); ok && x.Text {
+		if y, ok := b.(*String); ok && x.IsText() {
 			return textOf(y, x)
 		}
 		if y, ok := b.(*Array); ok && Same(x.Elem, y.Elem) {

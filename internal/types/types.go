@@ -139,6 +139,9 @@ type Array struct {
 	Text bool
 }
 
+// IsText reports whether the array is text of a known length.
+func (t *Array) IsText() bool { return t.Text && t.Len > 0 }
+
 func (t *Array) String() string {
 	if t.Len < 0 {
 		return t.Elem.String() + "[]"

@@ -58,7 +58,12 @@ func (d *decoder) decode(t types.Type, raw []byte, depth int) Value {
 	case *types.Array:
 		n := arrayLen(t, raw)
 		if t.Text {
-			return Str(bytes.Clone(upToNUL(raw[:n])))
+			s := upToNUL(raw[:n])
+			out := append(make(Str, 0, len(s)+8), s...)
+			if len(s) == n && env != nil { // it may go on behind the array
+				out = append(out, env.Trailer()...)
+			}
+			return out
 		}
 		out := make(Array, n)
 		size := t.Elem.Size()
@@ -175,7 +180,7 @@ func stringBytes(t *types.String, raw []byte) (s []byte, cut bool) {
 		raw = raw[:t.Cap]
 	}
 	s = upToNUL(raw)
-	return s, t.Trunc && t.Cap > 0 && len(s) >= t.Cap-1
+	return s, t.Cap > 0 && (len(s) >= t.Cap || t.Trunc && len(s) >= t.Cap-1)
 }
 
 // BufferBytes are what a value holds that is a buffer; none of others.
