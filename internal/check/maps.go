@@ -179,7 +179,11 @@ func (w *walker) undefinedMap(m *mapState, at *syntax.Map) {
 	if w.script.Incomplete {
 		return // a probe that was left out may define it
 	}
-	w.similarMap(m, w.errorf(at, "undefined-map", "Undefined map: %s", m.name))
+	d := w.errorf(at, "undefined-map", "Undefined map: %s", m.name)
+	if w.script.Absent != "" {
+		d.Hint("what stores to it may be left out, as %s is: nothing has that name", w.script.Absent)
+	}
+	w.similarMap(m, d)
 }
 
 // similarMap adds the name of the map that was probably meant.

@@ -156,6 +156,9 @@ func (e *expander) matchesNothing(at *syntax.AttachPoint, p *probe.Point) result
 		return noMatch
 	}
 	if e.out.Config.MissingProbes == "ignore" {
+		if e.out.Absent == "" {
+			e.out.Absent = p.Name()
+		}
 		return skipped // advice, which takes long to find, would be given to nobody
 	}
 	name := strings.TrimPrefix(p.Name(), kind.Name+":")

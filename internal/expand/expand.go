@@ -55,6 +55,8 @@ type Script struct {
 	// Incomplete: probes were left out because of errors, so that what only
 	// they define seems undefined.
 	Incomplete bool
+	// Absent is the first point that is not on this machine and may be missing in silence; "" if none is.
+	Absent string
 	// Lacking: an import or C text could not be read, so that what it defines
 	// seems unknown.
 	Lacking bool
