@@ -141,6 +141,13 @@ func (l *tpListing) list() int {
 	}
 	k, _ := probe.Lookup(kind)
 	err := k.List(k, parts, &o, emit)
+	// Others name a library without its prefix: -l c.
+	if err != nil && l.file != "" && !strings.Contains(l.file, "/") {
+		parts[0].Text = "lib" + l.file
+		if k.List(k, parts, &o, emit) == nil {
+			err = nil
+		}
+	}
 	switch {
 	case errors.Is(err, fs.ErrPermission) && l.machine.Privileges() != nil:
 		l.out.Flush()

@@ -254,6 +254,11 @@ func (c *command) finishTool() error {
 		c.follow = true
 	}
 	rest := c.operands
+	if _, err := strconv.Atoi(c.output); err == nil {
+		if hint := c.elsewhere("-o"); hint != "" {
+			c.warn("the output goes to a file called " + c.output + hint)
+		}
+	}
 	if c.tool.RunsCommand() && !c.stop {
 		read := c.asStrace
 		if c.tool.RunsProgram() {

@@ -137,6 +137,8 @@ func TestTools(t *testing.T) {
 		{"help ext4slower", 1, "HINT: here it is: hawk fsslower -t ext4\n"},
 		{"tools klockstat", 0, "\n  lockstat "},
 		{"-v opensnoop", 1, "HINT: options follow the name of a tool: hawk opensnoop …\n"},
+		{"memleak -o 60000 --print-script", 0, "WARNING: the output goes to a file called 60000\n" +
+			"HINT: for -o of other collections: --older TIME\n"},
 		{"opensnoop x", 1, "ERROR: opensnoop: \"x\" is one operand too many\nHINT: hawk opensnoop [options]\n"},
 	} {
 		status, stdout, stderr := hawk(t, "", strings.Fields(tt.args)...)
