@@ -204,3 +204,62 @@ begin {
 type number uint64
 
 func (n *number) UnmarshalText([]byte) error { return errors.New("called") }
+
+// header is what a script reads as a struct ethhdr of the kernel: addresses with a zero within, and nothing behind.
+var header = [16]byte{'a', 'b', 0, 'd', 'e', 'f', 0xff, 1, 2, 3, 4, 5}
+
+// TestDecodeKernelBytes: bytes of the kernel's types are shown as text, and decode to all that they are.
+func TestDecodeKernelBytes(t *testing.T) {
+	s := start(t, fmt.Sprintf(`begin {
+	$e = (struct ethhdr *)uptr(%d);
+	print((to=$e->h_dest, from=$e->h_source));
+	@[$e->h_dest, 1] = count();
+	exit();
+}`, uintptr(unsafe.Pointer(&header))), nil, nil)
+	type record struct {
+		Text  string           `hawk:"to"`
+		Str   hawk.Str         `hawk:"to"`
+		Bytes []byte           `hawk:"to"`
+		Array [6]byte          `hawk:"to"`
+		Wide  []int            `hawk:"from"`
+		MAC   net.HardwareAddr `hawk:"from"`
+		Any   any              `hawk:"to"`
+		Value hawk.Value       `hawk:"to"`
+	}
+	want := record{
+		Text: "ab", Str: hawk.Str{Text: "ab"}, Bytes: header[:6], Array: [6]byte(header[:6]),
+		Wide: []int{0xff, 1, 2, 3, 4, 5}, MAC: header[6:12], Any: "ab",
+	}
+	events := 0
+	for got, err := range hawk.Decoded[record](s, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := got.Value; v.String() != "ab" || v.Len() != 6 || v.At(3).String() != "100" {
+			t.Errorf("a value %s of %d parts", v, v.Len())
+		}
+		got.Value = hawk.Value{}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %+v\nwant %+v", got, want)
+		}
+		events++
+	}
+	if events != 1 {
+		t.Errorf("%d events", events)
+	}
+	m, err := s.Map("@")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []any{header[:6], [6]byte(header[:6])} {
+		if v, ok, err := m.Get(key, 1); err != nil || !ok || v.String() != "1" {
+			t.Errorf("Get(%v): %v, %v, %v", key, v, ok, err)
+		}
+	}
+	if _, ok, err := m.Get("ab", 1); err != nil || ok {
+		t.Errorf("another key of the same text: %v, %v", ok, err)
+	}
+	if _, _, err := m.Get(header[:7], 1); err == nil {
+		t.Error("a key that is too long is taken")
+	}
+}

@@ -43,18 +43,40 @@ func Key(t types.Type, parts []any) ([]byte, error) {
 	return raw, nil
 }
 
+// textOf is what a value of Go holds that is text or bytes.
+func textOf(v reflect.Value) (text string, ok bool) {
+	switch v.Kind() {
+	case reflect.String:
+		return v.String(), true
+	case reflect.Slice, reflect.Array:
+		if v.Type().Elem().Kind() != reflect.Uint8 {
+			return "", false
+		}
+		text := make([]byte, v.Len())
+		reflect.Copy(reflect.ValueOf(text), v)
+		return string(text), true
+	}
+	return "", false
+}
+
 // put writes one part.
 func put(dst []byte, t types.Type, part any) error {
 	v := reflect.ValueOf(part)
 	no := fmt.Errorf("%v (%T) is no key of type %s", part, part, t)
-	if s, ok := t.(*types.String); ok {
-		var text string
+	if isByteArray(t) {
+		text, ok := textOf(v)
 		switch {
-		case v.Kind() == reflect.String:
-			text = v.String()
-		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
-			text = string(v.Bytes())
-		default:
+		case !ok:
+			return no
+		case len(text) > t.Size():
+			return fmt.Errorf("%q is longer than a key of type %s", text, t)
+		}
+		copy(dst, text)
+		return nil
+	}
+	if s, ok := t.(*types.String); ok {
+		text, ok := textOf(v)
+		if !ok {
 			return no
 		}
 		// There has to be room for a NUL. A longer text is refused rather than cut: the key would

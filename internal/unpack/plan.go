@@ -211,8 +211,11 @@ func (pl *planner) store(from types.Type, to reflect.Type, field string) step {
 			return nil
 		}
 	}
-	// Bytes are those of a hardware address, too, and need no text of it.
-	if special := pl.rules.Special[to]; special != nil && !(isBytes(to) && isByteArray(from)) {
+	// Bytes are those of an address, too, and need no text of it.
+	if isBytes(to) && isByteArray(from) {
+		return pl.sequence(from, to, field)
+	}
+	if special := pl.rules.Special[to]; special != nil {
 		if !among(from, text, stack, cell) {
 			return pl.unfit(from, to, field)
 		}
@@ -264,10 +267,10 @@ func isBytes(to reflect.Type) bool {
 	return to.Kind() == reflect.Slice && to.Elem().Kind() == reflect.Uint8
 }
 
-// isByteArray reports whether a type of the script is one: a sequence of numbers, not text.
+// isByteArray reports whether a type of the script is a sequence of bytes, shown as text or not.
 func isByteArray(from types.Type) bool {
 	a, ok := from.(*types.Array)
-	return ok && a.Elem.Size() == 1 && !a.Text
+	return ok && a.Elem.Size() == 1
 }
 
 // readsText reports whether a type of Go makes itself from the text that values are. An integer
@@ -339,6 +342,8 @@ func Parts(v value.Value) []value.Value {
 		return v
 	case value.Array:
 		return v
+	case value.Chars:
+		return v.Elems()
 	}
 	return nil
 }

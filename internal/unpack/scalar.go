@@ -20,6 +20,9 @@ func Text(t types.Type, v value.Value) (text []byte, cut, unread, ok bool) {
 			return v[:s.Cap-1], true, false, true
 		}
 		return v, false, false, true
+	case value.Chars:
+		text, _, _ := bytes.Cut(v.All, []byte{0})
+		return text, false, false, true
 	case value.Unread:
 		return nil, false, true, true
 	case value.Buffer:

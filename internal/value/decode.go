@@ -58,12 +58,7 @@ func (d *decoder) decode(t types.Type, raw []byte, depth int) Value {
 	case *types.Array:
 		n := arrayLen(t, raw)
 		if t.Text {
-			s := upToNUL(raw[:n])
-			out := append(make(Str, 0, len(s)+8), s...)
-			if len(s) == n && env != nil { // it may go on behind the array
-				out = append(out, env.Trailer()...)
-			}
-			return out
+			return charsOf(t, raw[:n], env)
 		}
 		out := make(Array, n)
 		size := t.Elem.Size()
@@ -181,6 +176,31 @@ func stringBytes(t *types.String, raw []byte) (s []byte, cut bool) {
 	}
 	s = upToNUL(raw)
 	return s, t.Cap > 0 && (len(s) >= t.Cap || t.Trunc && len(s) >= t.Cap-1)
+}
+
+// charsOf is the value of an array that is shown as text.
+func charsOf(t *types.Array, raw []byte, env Env) Chars {
+	c := Chars{All: bytes.Clone(raw)}
+	if elem, ok := types.IsInteger(t.Elem); ok {
+		c.Signed = elem.Signed
+	}
+	c.Shown = upToNUL(c.All)
+	if len(c.Shown) == len(raw) && env != nil { // it may go on behind the array
+		c.Shown = append(c.Shown[:len(raw):len(raw)], env.Trailer()...)
+	}
+	return c
+}
+
+// Elems are the bytes as the numbers that they are.
+func (c Chars) Elems() []Value {
+	out := make([]Value, len(c.All))
+	for i, b := range c.All {
+		out[i] = Uint(b)
+		if c.Signed {
+			out[i] = Int(int8(b))
+		}
+	}
+	return out
 }
 
 // BufferBytes are what a value holds that is a buffer; none of others.

@@ -23,6 +23,8 @@ func Escaped(v Value) Value {
 	switch v := v.(type) {
 	case Str:
 		return Str(appendEscaped(nil, string(v), ""))
+	case Chars:
+		return Escaped(v.Shown)
 	case Text:
 		return Text(Escape(string(v)))
 	case Symbol:

@@ -31,6 +31,8 @@ func appendJSON(dst []byte, v Value, text func(dst, s []byte) []byte) []byte {
 		return appendNumber(dst, int64(v), false)
 	case Str:
 		return text(dst, v)
+	case Chars:
+		return text(dst, v.Shown)
 	case Buffer:
 		dst = append(dst, '[')
 		for i, c := range v {

@@ -23,6 +23,10 @@ func Compare(a, b Value) int {
 		if b, ok := b.(Str); ok {
 			return bytes.Compare(a, b)
 		}
+	case Chars:
+		if b, ok := b.(Chars); ok {
+			return cmp.Or(bytes.Compare(a.Shown, b.Shown), bytes.Compare(a.All, b.All))
+		}
 	case Tuple:
 		if b, ok := b.(Tuple); ok {
 			return compareAll(a, b)
@@ -93,7 +97,7 @@ func rank(v Value) int {
 	switch v.(type) {
 	case Int, Uint, Unread:
 		return 1
-	case Str:
+	case Str, Chars:
 		return 2
 	case Text, Formatted, Symbol, Moment:
 		return 3

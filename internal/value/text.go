@@ -23,6 +23,8 @@ func AppendText(dst []byte, v Value) []byte {
 		return appendPointer(dst, uint64(v))
 	case Str:
 		return append(dst, v...)
+	case Chars:
+		return append(dst, v.Shown...)
 	case Unread:
 		return append(dst, v...)
 	case Buffer:

@@ -32,6 +32,13 @@ type (
 	// Str is a string's bytes up to its NUL, with the truncation trailer
 	// already appended where it applies.
 	Str []byte
+	// Chars is an array of bytes that is shown as the text it begins with: Shown has that text as
+	// Str has its own, All every byte. Signed says that the bytes are numbers with a sign.
+	Chars struct {
+		Shown  Str
+		All    []byte
+		Signed bool
+	}
 	// Unread is what is shown of a string that could not be read.
 	Unread string
 	// Buffer is the result of buf().
@@ -114,6 +121,7 @@ func (Bool) value()      {}
 func (Enum) value()      {}
 func (Pointer) value()   {}
 func (Str) value()       {}
+func (Chars) value()     {}
 func (Unread) value()    {}
 func (Buffer) value()    {}
 func (Text) value()      {}

@@ -174,6 +174,8 @@ func appendKey(dst []byte, v value.Value) []byte {
 		return number(append(dst, 'e'), uint64(v.Value))
 	case value.Str:
 		return bytes(append(dst, 's'), v)
+	case value.Chars: // bytes behind the text tell keys apart
+		return bytes(append(dst, 'c'), v.All)
 	case value.Buffer:
 		return bytes(append(dst, 'b'), v)
 	case value.Tuple:
