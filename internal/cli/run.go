@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -90,9 +91,10 @@ func (c *command) run() int {
 		return c.fail(exitUsage, locked)
 	}
 	if p == nil {
-		if err := c.untraceable(); err != nil {
+		if err := cmp.Or(c.untraceable(), c.noMode(ds)); err != nil {
 			return c.fail(exitUsage, err)
 		}
+		c.adviseBlank(ds)
 	}
 	c.print(ds)
 	if p == nil {
@@ -126,11 +128,52 @@ func (c *command) absent() error {
 		}
 		unix.Close(fd)
 	}
+	if err := c.absentFile(); err != nil {
+		return err
+	}
 	// These are words of bpftrace, since programs compare them.
 	if c.traceable != "" {
 		if _, err := os.Stat(c.traceable); err != nil {
 			return fmt.Errorf("Failed to open kernel function info: Could not read functions from %s. (%s)",
 				c.traceable, errno.Reason(err))
+		}
+	}
+	return nil
+}
+
+// adviseBlank says of an operand that may be several in one pair of quotes, and that is wrong, how they are given.
+func (c *command) adviseBlank(ds *source.Diagnostics) {
+	if c.tool == nil || notation.Of(c.tool.Name) != nil {
+		return
+	}
+	for _, o := range c.tool.Operands {
+		for _, value := range c.given[o.Name] {
+			if o.Kind != "probe" || len(strings.Fields(value)) < 2 {
+				continue
+			}
+			for _, d := range ds.List() {
+				if d.Severity == source.Error && strings.HasPrefix(d.Span.Text(), "$") {
+					d.Hints = []string{"each probe is an argument of its own, and this one has a blank in it"}
+				}
+			}
+		}
+	}
+}
+
+// absentFile reports a file that the options of a tool name and that is not there: tools go on without files that
+// they name themselves. Files of other roots, patterns and members of archives are looked for later.
+func (c *command) absentFile() error {
+	if c.tool == nil || c.tool.RunsCommand() || c.pids() != nil || c.containers != nil {
+		return nil
+	}
+	for _, o := range c.tool.Options {
+		for _, file := range c.given[o.Name] {
+			if o.Unit() != "FILE" || !strings.Contains(file, "/") || strings.ContainsAny(file, "*?[!") {
+				continue
+			}
+			if _, err := os.Stat(file); err != nil {
+				return fmt.Errorf("%s: option --%s: %s: %s", c.tool.Name, o.Name, file, errno.Reason(err))
+			}
 		}
 	}
 	return nil

@@ -330,9 +330,10 @@ func parsePID(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	switch {
 	case err != nil:
-		return 0, usagef("Failed to parse pid: invalid integer: %s", text)
+		return 0, usagef("Failed to parse pid: invalid integer: %s\nHINT: a process is given by its number, as pgrep "+
+			"prints it; --comm NAME chooses by name, -c COMMAND starts one", text)
 	case n > maxPID:
-		return 0, usagef("Pid out of range: %d", n)
+		return 0, usagef("Pid out of range: %d\nHINT: no kernel has numbers of processes above %d", n, maxPID)
 	case n == 0:
 		return 0, usagef("Failed to parse pid: 0 is no process")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/session/child"
@@ -44,6 +45,33 @@ func (c *command) noVariant(p *session.Program) error {
 	if c.tool == nil || len(c.lacking) == 0 || p.Checked == nil || !idle(p) {
 		return nil
 	}
+	return c.needs()
+}
+
+// noMode is the error of a tool that does not compile with these options since what it traces for them
+// is not there; nil if there is another reason. Attach points that the user gave have errors of their own.
+func (c *command) noMode(ds *source.Diagnostics) error {
+	if c.tool == nil || notation.Of(c.tool.Name) != nil {
+		return nil
+	}
+	for _, d := range ds.List() {
+		point := d.Span.Text()
+		switch {
+		case d.Severity != source.Error:
+		case d.Code == "missing-probe" && !strings.Contains(point, "$"):
+			c.asked(point, false)
+		case d.Code != "undefined-map" || len(d.Hints) > 0:
+			return nil
+		}
+	}
+	if len(c.lacking) == 0 {
+		return nil
+	}
+	return c.needs()
+}
+
+// needs is the error for what a tool asks for and that is not there.
+func (c *command) needs() error {
 	err := fmt.Errorf("%s needs one of: %s", c.tool.Name, strings.Join(c.lacking, ", "))
 	hint := c.whyLacking(c.lacking[0])
 	providers := marksOf(c.lacking)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -27,9 +28,22 @@ func signal(text string) (string, error) {
 		n = uint64(unix.SignalNum(name))
 	}
 	if n == 0 || n > 64 {
-		return "", fmt.Errorf("\"%s\" is no signal", text)
+		var names []string
+		for n := syscall.Signal(1); n < 32; n++ {
+			name := unix.SignalName(n)
+			names = append(names, name, strings.TrimPrefix(name, "SIG"))
+		}
+		return "", near("\""+text+"\" is no signal like 9 or KILL", strings.ToUpper(text), names)
 	}
 	return strconv.FormatUint(1<<(n-1), 10), nil
+}
+
+// near is an error with the name that was probably meant, if one of names is like it.
+func near(problem, name string, names []string) error {
+	if n := spell.Nearest(name, names); n != "" {
+		problem += "; did you mean " + n + "?"
+	}
+	return errors.New(problem)
 }
 
 // disk is the name of a disk among the block devices in a directory of sysfs; it may be
@@ -56,11 +70,7 @@ func disk(dir, text string) (string, error) {
 		}
 	}
 	if !slices.Contains(disks, name) {
-		msg := fmt.Sprintf("no disk is called \"%s\"", text)
-		if near := spell.Nearest(name, disks); near != "" {
-			msg += "; did you mean " + near + "?"
-		}
-		return "", errors.New(msg)
+		return "", near("no disk is called \""+text+"\"", name, disks)
 	}
 	return strings.ReplaceAll(name, "!", "/"), nil
 }
@@ -95,11 +105,7 @@ func fileSystem(list, mounts, text string) (string, error) {
 	if kind, what, ok := strings.Cut(text, "."); ok && slices.Contains(known, kind) {
 		return "", fmt.Errorf("the kernel has %s for every %s, %s among them: give that", kind, kind, what)
 	}
-	msg := fmt.Sprintf("no file system is called \"%s\"", text)
-	if near := spell.Nearest(text, known); near != "" {
-		msg += "; did you mean " + near + "?"
-	}
-	return "", errors.New(msg)
+	return "", near("no file system is called \""+text+"\"", text, known)
 }
 
 // terminal is the number of a pseudo terminal or the name of another one, which may be given as a file of /dev.

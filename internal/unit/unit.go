@@ -2,7 +2,6 @@
 package unit
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/cdef"
+	"github.com/hawktrace/hawk/internal/errno"
 )
 
 // Read is the value that a script gets of an option whose value is called unit: a
@@ -28,7 +28,7 @@ func Read(unit, doc, text string) (string, error) {
 	case "SIG":
 		return signal(text)
 	case "ERRNO":
-		return errno(text)
+		return errorNumber(text)
 	case "DISK":
 		return disk("/sys/class/block", text)
 	case "FS":
@@ -71,20 +71,24 @@ func flag(prefix, text string) (string, error) {
 	}
 	value, ok := cdef.Constant(name, arch.Native().Name)
 	if !ok {
-		return "", errors.New("no constant is called \"" + name + "\"")
+		var names []string
+		for _, c := range cdef.Constants(prefix+"_", "", arch.Native().Name) {
+			names = append(names, c.Name)
+		}
+		return "", near("no constant is called \""+name+"\"", name, names)
 	}
 	return strconv.FormatUint(value, 10), nil
 }
 
-// errno is the number of an error, which may be given by name. 4095 is the largest that the
+// errorNumber is the number of an error, which may be given by name. 4095 is the largest that the
 // kernel can return.
-func errno(text string) (string, error) {
+func errorNumber(text string) (string, error) {
 	if n, err := strconv.ParseUint(text, 10, 12); err == nil && n > 0 {
 		return text, nil
 	}
 	value, ok := cdef.Constant(strings.ToUpper(text), arch.Native().Name)
 	if !ok || !strings.HasPrefix(strings.ToUpper(text), "E") || value > 4095 {
-		return "", fmt.Errorf("\"%s\" is no error like 2 or ENOENT", text)
+		return "", near("\""+text+"\" is no error like 2 or ENOENT", strings.ToUpper(text), errno.Names())
 	}
 	return strconv.FormatUint(value, 10), nil
 }
