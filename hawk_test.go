@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/hawktrace/hawk"
+	"github.com/hawktrace/hawk/usdt"
 )
 
 func compile(t testing.TB, text string, o *hawk.CompileOptions) (*hawk.Program, error) {
@@ -179,6 +181,29 @@ func TestProbes(t *testing.T) {
 	}
 	if len(names) < 5 || !slices.Contains(names, "software:page-faults:") {
 		t.Errorf("%q", names)
+	}
+}
+
+// TestProbeArgs: arguments are those of the probe, and nothing else that a listing says of it.
+func TestProbeArgs(t *testing.T) {
+	pr := usdt.New("args")
+	usdt.NewMark2[string, int16](pr, "two")
+	usdt.NewMark0(pr, "none")
+	if err := pr.Load(&usdt.LoadOptions{Dir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	defer pr.Close()
+	got := map[string]string{}
+	for p, err := range hawk.Host().Probes(t.Context(), "usdt:"+pr.Path()+":*", &hawk.ListOptions{Args: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range p.Args {
+			got[p.Func] += a.Type.String() + " " + a.Name + ";"
+		}
+	}
+	if want := map[string]string{"two": "uint64 arg0;int16 arg1;"}; !maps.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

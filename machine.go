@@ -170,12 +170,10 @@ func listed(l probe.Listed) Probe {
 	} else {
 		p.Target, p.Func = "", p.Target
 	}
-	for _, a := range l.Args {
-		typ, name := "", a
-		if i := strings.LastIndexByte(a, ' '); i >= 0 {
-			typ, name = a[:i], a[i+1:]
+	for _, d := range l.Details {
+		if d.Name != "" || d.Type != "" {
+			p.Args = append(p.Args, Field{d.Name, Type{text: d.Type}})
 		}
-		p.Args = append(p.Args, Field{name, Type{text: typ}})
 	}
 	if pt := l.Point; pt != nil {
 		p.Target, p.Func = pt.Target, pt.Func

@@ -49,9 +49,9 @@ func (c *command) listTo(out *bufio.Writer) int {
 		found++
 		out.WriteString(name(l.Name))
 		out.WriteByte('\n')
-		for _, a := range l.Args {
+		for _, a := range l.Details {
 			out.WriteString("    ")
-			out.WriteString(name(a))
+			out.WriteString(name(a.Text))
 			out.WriteByte('\n')
 		}
 	}

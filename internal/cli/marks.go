@@ -187,10 +187,9 @@ func (l *tpListing) tracepoint(p probe.Listed) {
 	name := strings.TrimPrefix(p.Name, "tracepoint:")
 	if l.json {
 		category, event, _ := strings.Cut(name, ":")
-		fields := p.Args
-		// A program reads an empty array, where nil would be null.
-		if fields == nil {
-			fields = []string{}
+		fields := []string{} // a program reads an empty array, where nil would be null
+		for _, d := range p.Details {
+			fields = append(fields, d.Text)
 		}
 		l.object(struct {
 			Category string   `json:"category"`
@@ -200,8 +199,8 @@ func (l *tpListing) tracepoint(p probe.Listed) {
 		return
 	}
 	fmt.Fprintln(l.out, name)
-	for _, field := range p.Args {
-		fmt.Fprintln(l.out, "  "+field)
+	for _, d := range p.Details {
+		fmt.Fprintln(l.out, "  "+d.Text)
 	}
 }
 

@@ -179,6 +179,12 @@ func parseField(line string, syscall bool, t *Machine) (FormatField, error) {
 	return f, nil
 }
 
+// DeclName is the name that a declaration of a format file gives, "" if that is not understood.
+func DeclName(decl string) string {
+	d, _ := splitDecl(decl)
+	return d.name
+}
+
 // A fieldDecl is a declaration of a format file taken apart.
 type fieldDecl struct {
 	base  string // type without qualifiers, stars and array

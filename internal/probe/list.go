@@ -60,8 +60,7 @@ func listSideBySide(points []*Point, o *Options, emit func(Listed)) error {
 	return nil
 }
 
-// ListPoint is a matched point as listings print it, with its arguments if
-// o.Verbose.
+// ListPoint is a matched point as listings print it, with its details if o.Verbose.
 func ListPoint(p *Point, o *Options) (Listed, error) {
 	l := Listed{Name: p.Name(), Point: p}
 	if p.Kind.ListName != nil {
@@ -69,7 +68,7 @@ func ListPoint(p *Point, o *Options) (Listed, error) {
 	}
 	if o.Verbose && p.Kind.Describe != nil {
 		var err error
-		if l.Args, err = p.Kind.Describe(p, o); err != nil {
+		if l.Details, err = p.Kind.Describe(p, o); err != nil {
 			return l, err
 		}
 	}

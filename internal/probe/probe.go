@@ -156,9 +156,8 @@ type Kind struct {
 	List func(k *Kind, parts []Part, o *Options, emit func(Listed)) error
 	// Wild says which provider patterns ("*:name") include the kind.
 	Wild Wild
-	// Describe gives the arguments of a matched point as -lv prints them, a
-	// "TYPE NAME" each; nil: none.
-	Describe func(p *Point, o *Options) ([]string, error)
+	// Describe gives the arguments of a matched point, and what else -lv prints of it; nil: none.
+	Describe func(p *Point, o *Options) ([]Detail, error)
 	// FileEach: Describe reads a file for each point, and may do so for several
 	// at a time.
 	FileEach bool
@@ -238,9 +237,27 @@ func (p Part) HasWild() bool {
 
 // Listed is one line of a listing with the lines of -lv below it.
 type Listed struct {
-	Name  string
-	Args  []string
-	Point *Point // nil of what is listed by its name only
+	Name    string
+	Details []Detail
+	Point   *Point // nil of what is listed by its name only
+}
+
+// A Detail is a line below a point of a listing: an argument, or something else about the point.
+type Detail struct {
+	Text       string // as -lv prints it
+	Name, Type string // of an argument; both "": it is none
+}
+
+// Declared is the argument of a declaration in the manner of C. Its type is what is left without the name.
+func Declared(text, name string) Detail {
+	d := Detail{Text: text, Name: name}
+	before, behind, isFunc := strings.Cut(text, "(*"+name+")")
+	if isFunc {
+		d.Type = before + "(*)" + behind
+	} else if i := strings.LastIndex(text, name); i >= 0 {
+		d.Type = strings.TrimSpace(text[:i]) + text[i+len(name):]
+	}
+	return d
 }
 
 // Uses says what the body of a probe asks of its context, as found by check.

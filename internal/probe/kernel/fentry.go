@@ -281,17 +281,17 @@ func kernelSignature(p *probe.Point, o *probe.Options) ([]btf.Decl, string) {
 }
 
 // describeFentry prints the arguments as C declares them.
-func describeFentry(p *probe.Point, o *probe.Options) ([]string, error) {
+func describeFentry(p *probe.Point, o *probe.Options) ([]probe.Detail, error) {
 	params, _ := kernelSignature(p, o)
 	return declLines(params), nil
 }
 
 // describeFexit prints arguments and result.
-func describeFexit(p *probe.Point, o *probe.Options) ([]string, error) {
+func describeFexit(p *probe.Point, o *probe.Options) ([]probe.Detail, error) {
 	params, result := kernelSignature(p, o)
 	out := declLines(params)
 	if result != "" && result != "void" {
-		out = append(out, result+" retval")
+		out = append(out, typed(result, "retval"))
 	}
 	return out, nil
 }

@@ -104,7 +104,7 @@ func listIters(k *probe.Kind, parts []probe.Part, o *probe.Options, emit func(pr
 
 // describeIter prints the members of the context but for the one that all
 // have.
-func describeIter(p *probe.Point, o *probe.Options) ([]string, error) {
+func describeIter(p *probe.Point, o *probe.Options) ([]probe.Detail, error) {
 	s, err := o.Machine.BTF()
 	if err != nil {
 		return nil, err

@@ -209,27 +209,27 @@ func cutTaking(pat *probe.Pattern) error {
 
 // describeKprobe prints the types of the arguments, numbered as argN counts
 // them: those that travel in floating-point registers have no number.
-func describeKprobe(p *probe.Point, o *probe.Options) ([]string, error) {
+func describeKprobe(p *probe.Point, o *probe.Options) ([]probe.Detail, error) {
 	params, _ := kernelSignature(p, o)
-	var out []string
+	var out []probe.Detail
 	for _, d := range params {
 		if d.Type != "float" && d.Type != "double" {
-			out = append(out, fmt.Sprintf("%s arg%d", d.Type, len(out)))
+			out = append(out, typed(d.Type, fmt.Sprintf("arg%d", len(out))))
 		}
 	}
 	return out, nil
 }
 
 // describeKretprobe prints the type of the result.
-func describeKretprobe(p *probe.Point, o *probe.Options) ([]string, error) {
+func describeKretprobe(p *probe.Point, o *probe.Options) ([]probe.Detail, error) {
 	_, result := kernelSignature(p, o)
 	switch result {
 	case "":
 		return nil, nil
 	case "void":
-		return []string{"void"}, nil
+		return []probe.Detail{{Text: "void"}}, nil
 	}
-	return []string{result + " retval"}, nil
+	return []probe.Detail{typed(result, "retval")}, nil
 }
 
 // planKprobe prefers one link for all functions, which is also cheaper per

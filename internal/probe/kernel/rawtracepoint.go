@@ -156,7 +156,7 @@ func rawTracepointArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) 
 }
 
 // describeRawTracepoint prints the parameters of a tracepoint.
-func describeRawTracepoint(p *probe.Point, o *probe.Options) ([]string, error) {
+func describeRawTracepoint(p *probe.Point, o *probe.Options) ([]probe.Detail, error) {
 	s, err := o.Machine.ModuleBTF(p.Target)
 	if err != nil {
 		return nil, err
@@ -167,12 +167,17 @@ func describeRawTracepoint(p *probe.Point, o *probe.Options) ([]string, error) {
 
 // declLines are parameters as -lv prints them, with a space before and after
 // the stars.
-func declLines(params []btf.Decl) []string {
-	out := make([]string, len(params))
+func declLines(params []btf.Decl) []probe.Detail {
+	out := make([]probe.Detail, len(params))
 	for i, d := range params {
-		out[i] = d.Type + " " + d.Name
+		out[i] = typed(d.Type, d.Name)
 	}
 	return out
+}
+
+// typed is an argument with its type in front.
+func typed(typ, name string) probe.Detail {
+	return probe.Detail{Text: typ + " " + name, Name: name, Type: typ}
 }
 
 // planRawTracepoint takes a program without types where no argument is asked

@@ -86,8 +86,13 @@ func tracepointArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	return f.Struct(), nil
 }
 
-func describeTracepoint(p *probe.Point, o *probe.Options) ([]string, error) {
-	return o.Machine.TracepointDecls(p.Target, p.Func)
+func describeTracepoint(p *probe.Point, o *probe.Options) ([]probe.Detail, error) {
+	decls, err := o.Machine.TracepointDecls(p.Target, p.Func)
+	var out []probe.Detail
+	for _, decl := range decls {
+		out = append(out, probe.Declared(decl, machine.DeclName(decl)))
+	}
+	return out, err
 }
 
 // planTracepoint prefers mechanisms other than perf events: those cost 40 ns

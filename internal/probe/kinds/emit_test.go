@@ -280,7 +280,11 @@ func TestList(t *testing.T) {
 		k, _ := probe.Lookup(tt.kind)
 		var out []string
 		err := k.List(k, tt.parts, o, func(l probe.Listed) {
-			out = append(out, strings.Join(append([]string{l.Name}, l.Args...), " | "))
+			line := l.Name
+			for _, d := range l.Details {
+				line += " | " + d.Text
+			}
+			out = append(out, line)
 		})
 		if got := strings.Join(out, " "); err != nil || got != tt.want {
 			t.Errorf("%s: %s, %v\nwant %s", tt.kind, got, err, tt.want)

@@ -166,7 +166,7 @@ func userMemory(c *probe.Context, f types.Field) (base *ir.Value, user bool) {
 
 // describeUprobe prints the arguments, or the results that args has, as the
 // source declares them.
-func describeUprobe(p *probe.Point, o *probe.Options) ([]string, error) {
+func describeUprobe(p *probe.Point, o *probe.Options) ([]probe.Detail, error) {
 	fn, err := userFunc(p, o)
 	none, split := (*dwarf.ErrNone)(nil), (*dwarf.ErrSplit)(nil)
 	if errors.As(err, &none) || errors.As(err, &split) {
@@ -181,9 +181,9 @@ func describeUprobe(p *probe.Point, o *probe.Options) ([]string, error) {
 	if p.Kind.Retval != nil {
 		params = fn.Results
 	}
-	var out []string
+	var out []probe.Detail
 	for _, param := range params {
-		out = append(out, param.Decl)
+		out = append(out, probe.Declared(param.Decl, param.Name))
 	}
 	return out, nil
 }

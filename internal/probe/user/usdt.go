@@ -225,24 +225,29 @@ func listUSDT(k *probe.Kind, parts []probe.Part, o *probe.Options, emit func(pro
 
 // describeUSDT prints what the notes say: the arguments of the first location
 // with their operands, the semaphore, and how many locations there are.
-func describeUSDT(p *probe.Point, o *probe.Options) ([]string, error) {
+func describeUSDT(p *probe.Point, o *probe.Options) ([]probe.Detail, error) {
 	notes := p.Notes
 	args, err := arch.ParseUSDTArgs(o.Machine.Arch(), notes[0].Args)
 	if err != nil {
-		return []string{"arguments not understood: " + err.Error()}, nil
+		return []probe.Detail{{Text: "arguments not understood: " + err.Error()}}, nil
 	}
-	var out []string
+	var out []probe.Detail
 	for i, a := range args {
-		out = append(out, fmt.Sprintf("%s arg%d (%s)", TypeName(a), i, a.Text))
+		d := probe.Detail{Name: fmt.Sprintf("arg%d", i), Type: TypeName(a)}
+		d.Text = fmt.Sprintf("%s %s (%s)", d.Type, d.Name, a.Text)
+		out = append(out, d)
+	}
+	say := func(format string, args ...any) {
+		out = append(out, probe.Detail{Text: fmt.Sprintf(format, args...)})
 	}
 	if notes[0].Semaphore != 0 {
-		out = append(out, fmt.Sprintf("semaphore at 0x%x", notes[0].Semaphore))
+		say("semaphore at 0x%x", notes[0].Semaphore)
 	}
 	if len(notes) > 1 {
-		out = append(out, fmt.Sprintf("%d locations", len(notes)))
+		say("%d locations", len(notes))
 	}
 	if p.Memory != "" || isContentName(p.Target, p.Provider) {
-		out = append(out, "mapped by "+mappers(p.Target))
+		say("mapped by %s", mappers(p.Target))
 	}
 	return out, nil
 }
