@@ -332,6 +332,7 @@ func (c *command) diff(args []string) int {
 		fmt.Fprintf(c.err, "ERROR: diff: %v\nHINT: see hawk diff --help\n", err)
 		return exitUsage
 	}
+	c.collectSoon()
 	if d.Format == diff.Terminal {
 		return c.diffScreen(&d)
 	}
@@ -342,7 +343,6 @@ func (c *command) diff(args []string) int {
 		// A threshold that was passed fails the command behind the writing, so that CI has both
 		// file and status.
 		var above error
-		c.collectSoon()
 		err = outfile.Replace(file, func(w io.Writer) error {
 			if above = d.Run(w, Version); errors.Is(above, diff.ErrAbove) {
 				return nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,6 +48,9 @@ func scaling(old, new time.Duration, before, after float64, normalize bool) Scal
 
 // Compare puts two profiles side by side.
 func Compare(old, new *saved.Profile, normalize bool) (*Diff, error) {
+	// A file that does not say its unit is of the other's.
+	old.Unit = cmp.Or(old.Unit, new.Unit, "count")
+	new.Unit = cmp.Or(new.Unit, old.Unit)
 	// Numbers of two units have no difference.
 	if old.Unit != new.Unit {
 		return nil, fmt.Errorf("the files weigh in different units: %s and %s", old.Unit, new.Unit)
@@ -87,15 +89,14 @@ func (d *Diff) Rows() []Row {
 	all := map[string]*weights{}
 	add := func(p *saved.Profile, to func(*weights) *view.Sum) {
 		// Own weight belongs to the innermost frame, which is last.
-		for stack, n := range p.Stacks {
-			name := stack[strings.LastIndexByte(stack, '\n')+1:]
+		p.Own(func(name string, n int64) {
 			w := all[name]
 			if w == nil {
 				w = &weights{}
 				all[name] = w
 			}
 			to(w).Add(n)
-		}
+		})
 	}
 	base := d.base()
 	// Files may have weights below zero: of such a total, shares would have the wrong sign.
@@ -198,22 +199,24 @@ func (d *Diff) writeCSV(w *bufio.Writer) {
 func (d *Diff) profile() *view.Profile {
 	p := &view.Profile{Map: &view.Map{Name: d.New.Map}, Types: []view.SampleType{{Name: cmp.Or(d.New.Type, "weight"),
 		Unit: d.New.Unit}}}
-	add := func(which string, stack string, n int64) {
-		if n != 0 {
-			p.Samples = append(p.Samples, view.Sample{Labels: []view.Label{{Name: "diff", Text: which}},
-				Stack: d.frames(stack), Values: []int64{n}})
-		}
-	}
-	for _, stack := range d.stacks() {
-		add("new", stack, d.scaled(stack))
-		add("old", stack, -d.Old.Stacks[stack])
+	p.Walk = func(f func(*view.Sample)) {
+		one := &view.Sample{Labels: []view.Label{{Name: "diff"}}, Values: []int64{0}}
+		d.each(func(stack []string, old, new int64) {
+			one.Stack = d.frames(one.Stack[:0], stack)
+			if one.Labels[0].Text, one.Values[0] = "new", new; new != 0 {
+				f(one)
+			}
+			if one.Labels[0].Text, one.Values[0] = "old", -old; old != 0 {
+				f(one)
+			}
+		})
 	}
 	return p
 }
 
-// frames are those of a stack.
-func (d *Diff) frames(stack string) (out []view.FrameAt) {
-	for name := range strings.SplitSeq(stack, "\n") {
+// frames adds those of a stack.
+func (d *Diff) frames(out []view.FrameAt, stack []string) []view.FrameAt {
+	for _, name := range stack {
 		kind := d.New.Kind(name)
 		// A kind that the new file does not tell may be told by the old one.
 		if kind == view.LabelFrame {
@@ -228,41 +231,37 @@ func (d *Diff) frames(stack string) (out []view.FrameAt) {
 // what it weighs.
 func (d *Diff) WriteFolded(out io.Writer) error {
 	w := bufio.NewWriter(out)
-	for _, stack := range d.stacks() {
-		// A semicolon ends a frame in this format. Within a name it becomes a colon.
-		name := strings.ReplaceAll(strings.ReplaceAll(stack, ";", ":"), "\n", ";")
-		fmt.Fprintf(w, "%s %d %d\n", view.Line(name), d.Old.Stacks[stack], d.scaled(stack))
-	}
+	d.each(func(stack []string, old, new int64) {
+		for i, name := range stack {
+			if i > 0 {
+				w.WriteByte(';')
+			}
+			// A semicolon ends a frame in this format. Within a name it becomes a colon.
+			w.WriteString(view.Line(strings.ReplaceAll(name, ";", ":")))
+		}
+		fmt.Fprintf(w, " %d %d\n", old, new)
+	})
 	return w.Flush()
 }
 
-// scaled is what a stack weighs in the new run, in whole numbers as formats have them.
-func (d *Diff) scaled(stack string) int64 {
-	return view.Whole(float64(d.New.Stacks[stack]) * d.Scale)
-}
-
-// stacks are those of both runs, sorted.
-func (d *Diff) stacks() []string {
-	var out []string
-	for s := range d.Old.Stacks {
-		out = append(out, s)
-	}
-	for s := range d.New.Stacks {
-		if _, ok := d.Old.Stacks[s]; !ok {
-			out = append(out, s)
-		}
-	}
-	slices.Sort(out)
-	return out
+// each calls f with the stacks of both runs, sorted: what they weighed, and what they weigh in the new run, in whole
+// numbers as formats have them.
+func (d *Diff) each(f func(stack []string, old, new int64)) {
+	saved.Both(d.Old, d.New, func(stack []string, old, new int64) {
+		f(stack, old, view.Whole(float64(new)*d.Scale))
+	})
 }
 
 // tree is that of the stacks of both runs: what they weigh now and, second, what they weighed.
 func (d *Diff) tree() *view.Trie {
 	p := &view.Profile{Types: []view.SampleType{{Name: cmp.Or(d.New.Type, "weight"), Unit: d.New.Unit},
 		{Name: "old", Unit: d.New.Unit}}}
-	for _, stack := range d.stacks() {
-		p.Samples = append(p.Samples, view.Sample{Stack: d.frames(stack),
-			Values: []int64{d.scaled(stack), d.Old.Stacks[stack]}})
+	p.Walk = func(f func(*view.Sample)) {
+		one := &view.Sample{Values: []int64{0, 0}}
+		d.each(func(stack []string, old, new int64) {
+			one.Stack, one.Values[0], one.Values[1] = d.frames(one.Stack[:0], stack), new, old
+			f(one)
+		})
 	}
 	return view.NewTrie(p, func(f *view.FrameAt) string { return f.Name })
 }

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hawktrace/hawk/internal/hawktest/bound"
 	"github.com/hawktrace/hawk/internal/saved"
 	"github.com/hawktrace/hawk/internal/ui/live"
+	"github.com/hawktrace/hawk/internal/view"
 	"github.com/hawktrace/hawk/internal/view/history"
 )
 
@@ -30,6 +32,13 @@ func read(t *testing.T, text string) *side {
 }
 
 func folded(t *testing.T, text string) *saved.Profile { return read(t, text).stacks[0] }
+
+// weights are those of the stacks of a profile.
+func weights(p *saved.Profile) map[string]int64 {
+	out := map[string]int64{}
+	p.Each(func(stack []string, n int64) { out[strings.Join(stack, ";")] = n })
+	return out
+}
 
 func TestText(t *testing.T) {
 	old := folded(t, "main;read 50\nmain;write 30\nmain;stat 20\n")
@@ -105,8 +114,8 @@ func TestItself(t *testing.T) {
 		t.Errorf("%v\n%s", err, &page)
 	}
 	again := folded(t, page.String())
-	if again.Stacks["main\nread"] != 50 || again.Total() != 80 {
-		t.Errorf("%v", again)
+	if got := weights(again); got["main;read"] != 50 || again.Total() != 80 {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -345,8 +354,8 @@ func TestPrinted(t *testing.T) {
 	s := read(t, old)
 	got := map[string]int64{}
 	for _, p := range s.stacks {
-		for stack, n := range p.Stacks {
-			got[p.Map+" "+strings.ReplaceAll(stack, "\n", ";")] = n
+		for stack, n := range weights(p) {
+			got[p.Map+" "+stack] = n
 		}
 	}
 	want := map[string]int64{"@ bash;main;read": 5, "@n cat;1": 2, "@h f": 7}
@@ -367,8 +376,8 @@ func TestPrintedOffsets(t *testing.T) {
 		"@h[\n    f+1\n]:\n[1]                    5 |@@@@|\n"
 	got := map[string]int64{}
 	for _, p := range read(t, text).stacks {
-		for stack, n := range p.Stacks {
-			got[p.Map+" "+strings.ReplaceAll(stack, "\n", ";")] = n
+		for stack, n := range weights(p) {
+			got[p.Map+" "+stack] = n
 		}
 	}
 	if want := (map[string]int64{"@ main;read": 9, "@h f": 9}); !maps.Equal(got, want) {
@@ -390,8 +399,55 @@ func TestKeysBelowZero(t *testing.T) {
 func TestPprof(t *testing.T) {
 	page := compare(t, "main;read 50\nmain;write 30\n", "main;read 60\nmain;write 10\n", "-f", "pprof")
 	back := folded(t, page)
-	if back.Stacks["main\nread"] != 10 || back.Stacks["main\nwrite"] != -20 {
-		t.Errorf("%v", back.Stacks)
+	if got := weights(back); got["main;read"] != 10 || got["main;write"] != -20 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestUnit: what does not say what it weighs in is compared with what does.
+func TestUnit(t *testing.T) {
+	for _, text := range []string{"main;read 2048\n", "@[\n    read+1\n    main+1\n]: 2048\n"} {
+		now := folded(t, text)
+		old := folded(t, "main;read 1024\n")
+		old.Unit = "bytes"
+		for _, pair := range [][2]*saved.Profile{{old, now}, {now, old}} {
+			p, q := *pair[0], *pair[1]
+			d, err := Compare(&p, &q, false)
+			if err != nil || d.Old.Unit != "bytes" || d.New.Unit != "bytes" {
+				t.Errorf("%v, %+v", err, d)
+			}
+		}
+	}
+	a, b := folded(t, "main 1\n"), folded(t, "main 1\n")
+	if a.Unit, b.Unit = "bytes", "nanoseconds"; true {
+		if _, err := Compare(a, b, false); err == nil {
+			t.Error("bytes are compared with time")
+		}
+	}
+}
+
+// TestProfileRoom: the stacks of a difference are made as they are written, since they are large.
+func TestProfileRoom(t *testing.T) {
+	var b strings.Builder
+	const stacks = 5000
+	for i := range stacks {
+		fmt.Fprintf(&b, "main;%s;f%d 5\n", strings.TrimSuffix(strings.Repeat("call;", 20), ";"), i)
+	}
+	p := folded(t, b.String())
+	d, _ := Compare(p, p, false)
+	var lines strings.Builder
+	if err := d.WriteFolded(&lines); err != nil || strings.Count(lines.String(), "\n") != stacks {
+		t.Errorf("%v\n%.100s", err, &lines)
+	}
+	lines.Reset()
+	before := bound.Heap()
+	of := d.profile()
+	if n := (bound.Heap() - before) / stacks; n > 16 {
+		t.Errorf("a stack takes %d bytes", n)
+	}
+	n := 0
+	if of.Each(func(*view.Sample) { n++ }); n != 2*stacks {
+		t.Errorf("%d samples", n)
 	}
 }
 

@@ -116,14 +116,16 @@ func parsePprof(data []byte) (*Profile, error) {
 			chosen = i
 		}
 	}
-	p := &Profile{Length: lengthOf(f.length), Stacks: map[string]int64{}, kinds: map[string]view.FrameKind{}}
+	p := &Profile{Length: lengthOf(f.length), kinds: map[string]view.FrameKind{}}
 	p.Type, p.Unit = f.text(f.types[chosen][0]), f.text(f.types[chosen][1])
-	g, total := newGatherer(), 0
+	g := newGatherer()
+	defer g.done()
+	var path []string
 	for _, s := range f.samples {
 		if chosen >= len(s.values) {
 			return nil, errDamaged
 		}
-		var path []string
+		path = path[:0]
 		// Locations stand innermost first, frames of a Profile outermost first.
 		for i := len(s.locations) - 1; i >= 0; i-- {
 			path = f.frames(path, f.locations[s.locations[i]], p.kinds)
@@ -131,15 +133,7 @@ func parsePprof(data []byte) (*Profile, error) {
 				return nil, errDeep
 			}
 		}
-		// Samples share locations, so that few bytes of a file can stand for long stacks:
-		// what they come to is counted before they are joined.
-		for _, name := range path {
-			total += len(name) + 1
-		}
-		if total > maxText {
-			return nil, errLarge
-		}
-		if err := g.add(p, strings.Join(path, "\n"), int64(s.values[chosen])); err != nil {
+		if err := g.add(p, path, int64(s.values[chosen])); err != nil {
 			return nil, err
 		}
 	}

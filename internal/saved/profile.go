@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,29 +19,20 @@ import (
 // maxFile bounds what a file may unpack to, in bytes.
 const maxFile = 256 << 20
 
-// Bounds of what the stacks of a file come to: few bytes can stand for many frames.
-const (
-	maxDepth = 4096      // frames of a stack
-	maxText  = 256 << 20 // bytes of the names in all stacks
-	maxAll   = 4 << 20   // frames of all stacks
-	maxNames = 512 << 10 // functions
-)
-
 // A Profile is what stacks of a run weigh.
 type Profile struct {
 	Map    string        // of the script, "" if it is not known
 	Type   string        // what the weight counts
-	Unit   string        // of the weight, "count" if there is none
+	Unit   string        // of the weight, "count" if there is none, "" if it is not known
 	Length time.Duration // of the run, 0 if it is not known
-	// Stacks are weights by stack: frames, the outermost first, joined by newlines.
-	Stacks map[string]int64
+	stacks stacks
 	kinds  map[string]view.FrameKind // of frames, where they are known
 }
 
 // Total is the sum of the weights, which may be more than 64 bits hold.
 func (p *Profile) Total() float64 {
 	var sum view.Sum
-	for _, n := range p.Stacks {
+	for _, n := range p.stacks.weights {
 		sum.Add(n)
 	}
 	return sum.Float()
@@ -53,82 +44,23 @@ func (p *Profile) Kind(frame string) view.FrameKind { return p.kinds[frame] }
 // errLong says so of the file, or of what it unpacks to.
 var errLong = errors.New("it is larger than 256 MiB")
 
-// These refuse stacks that would take far more memory than the file.
-var (
-	errLarge = errors.New("its stacks take more than 256 MiB")
-	errDeep  = fmt.Errorf("it has a stack of more than %d frames", maxDepth)
-	errMany  = fmt.Errorf("its stacks have more than %d frames, or %d functions", maxAll, maxNames)
-)
-
-// A gatherer puts stacks into profiles as long as there are not too many: each
-// frame takes hundreds of bytes where it is shown.
-type gatherer struct {
-	frames int
-	names  map[string]bool
-}
-
-// newGatherer makes one for all profiles of a file.
-func newGatherer() *gatherer { return &gatherer{names: map[string]bool{}} }
-
-// errSum refuses weights that would turn into others as they are added up.
-var errSum = errors.New("its numbers come to more than 64 bits hold")
-
-// weigh adds weight to a stack.
-func (p *Profile) weigh(stack string, n int64) error {
-	was := p.Stacks[stack]
-	// A sum that is on the wrong side of what it was has overflown.
-	if sum := was + n; (sum < was) != (n < 0) {
-		return errSum
-	}
-	p.Stacks[stack] = was + n
-	return nil
-}
-
-// add adds weight to a stack. One that is known takes no more room.
-func (g *gatherer) add(p *Profile, stack string, n int64) error {
-	if _, known := p.Stacks[stack]; !known {
-		depth := strings.Count(stack, "\n") + 1
-		if depth > maxDepth {
-			return errDeep
-		}
-		if g.frames += depth; g.frames > maxAll {
-			return errMany
-		}
-		// Names are counted once those of this stack are in: it can be one stack too many.
-		for name := range strings.SplitSeq(stack, "\n") {
-			g.names[name] = true
-		}
-		if len(g.names) > maxNames {
-			return errMany
-		}
-	}
-	return p.weigh(stack, n)
-}
-
 // isPage reports whether a file is HTML that hawk has written.
 func isPage(data []byte) bool { return bytes.HasPrefix(data, []byte("<!doctype html>")) }
 
-// stacksOf are all profiles that a file holds, which has no records of a run.
+// isPacked reports whether a file is packed with gzip, as profiles of pprof are and no other form.
+func isPacked(data []byte) bool { return bytes.HasPrefix(data, []byte("\x1f\x8b")) }
+
+// stacksOf are all profiles of a page or a profile of pprof.
 func stacksOf(data []byte) (all []*Profile, err error) {
 	if isPage(data) {
 		return parsePage(string(data))
 	}
-	var one *Profile
-	switch {
-	// Profiles of pprof are the only form that is packed with gzip.
-	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
-		if data, err = unpack(bytes.NewReader(data)); err == nil {
-			one, err = parsePprof(data)
+	if isPacked(data) {
+		if data, err = unpack(bytes.NewReader(data)); err != nil {
+			return nil, err
 		}
-	// Text has no byte of 0, while numbers and empty strings of a profile soon have one.
-	case bytes.IndexByte(data[:min(len(data), 512)], 0) >= 0:
-		one, err = parsePprof(data) // not compressed
-	case isText(data):
-		return parseText(data)
-	// Folded stacks are told by nothing, so that they are tried last.
-	default:
-		one, err = parseFolded(string(data))
 	}
+	one, err := parsePprof(data)
 	return []*Profile{one}, err
 }
 
@@ -138,58 +70,43 @@ func unpack(r io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bounded(z)
+	return whole(&bounded{z, maxFile}, 0)
 }
 
-// contents reads a file, which may be a pipe, up to 256 MiB.
-func contents(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return read(f, name)
+// bounded reads what is no longer than so many bytes.
+type bounded struct {
+	io.Reader
+	left int64
 }
 
-// read reads what is open, up to 256 MiB.
-func read(f *os.File, name string) ([]byte, error) {
-	size := int64(0)
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		size = info.Size()
+// Read is of io.Reader. What is too long is known when it has been read.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return n, errLong
 	}
-	data, err := boundedBy(f, size)
-	// Errors of the system name the file themselves.
-	if err == errLong {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
-	return data, err
+	return n, err
 }
 
-// bounded reads all, up to 256 MiB: a byte more is asked for, to know whether there is more.
-func bounded(r io.Reader) ([]byte, error) { return boundedBy(r, 0) }
-
-// boundedBy is bounded for what is likely to be so long: memory for it is taken once.
-func boundedBy(r io.Reader, size int64) ([]byte, error) {
+// whole reads all, which is likely to be so long: memory for it is taken once.
+func whole(r io.Reader, size int64) ([]byte, error) {
 	var b bytes.Buffer
 	// A read that finds the end needs some room, too.
 	b.Grow(int(min(max(size, 0), maxFile)) + bytes.MinRead)
-	_, err := b.ReadFrom(io.LimitReader(r, maxFile+1))
-	data := b.Bytes()
-	if err == nil && len(data) > maxFile {
-		err = errLong
-	}
-	return data, err
+	_, err := b.ReadFrom(r)
+	return b.Bytes(), err
 }
 
-// parseFolded reads lines of frames joined by semicolons, with a weight behind.
-func parseFolded(text string) (*Profile, error) {
-	// Folded stacks do not say what sort of frame a function is, so that there are no kinds.
-	p := &Profile{Unit: "count", Stacks: map[string]int64{}}
+// parseFolded reads lines of frames joined by semicolons, with a weight behind, up to the first that is none, or is
+// an element of a map as scripts print them.
+func parseFolded(text *textLines) (*Profile, error) {
+	// Folded stacks do not say what sort of frame a function is, so that there are no kinds; nor do they say a unit.
+	p := &Profile{}
 	g := newGatherer()
-	line := 0
-	for s := range strings.Lines(text) {
-		line++
-		s = strings.TrimRight(s, " \t\r\n")
+	defer g.done()
+	var stack []string
+	for text.next() {
+		s, line := strings.TrimRight(text.Text(), " \t\r"), text.number
 		// A # begins a comment, which some makers of folded stacks put in front.
 		if s == "" || s[0] == '#' {
 			continue
@@ -205,11 +122,12 @@ func parseFolded(text string) (*Profile, error) {
 				"hawk has saved",
 				line, err)
 		}
-		if err := g.add(p, strings.ReplaceAll(s[:i], ";", "\n"), n); err != nil {
+		stack = slices.AppendSeq(stack[:0], strings.SplitSeq(s[:i], ";"))
+		if err := g.add(p, stack, n); err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 	}
-	return p, nil
+	return p, text.Err()
 }
 
 // parsePage reads the data of saved flame graphs.
@@ -246,10 +164,11 @@ func parsePage(page string) (out []*Profile, err error) {
 		return nil, err
 	}
 	g := newGatherer()
+	defer g.done()
 	for _, of := range all.Profiles {
 		// Titles are names of maps with the parts of their keys behind.
 		title, _, _ := strings.Cut(of.Title, "[")
-		p := &Profile{Map: title, Unit: "count", Stacks: map[string]int64{}, kinds: map[string]view.FrameKind{}}
+		p := &Profile{Map: title, Unit: "count", kinds: map[string]view.FrameKind{}}
 		p.Length = lengthOf(of.Nanoseconds)
 		// Lists that stand beside each other are checked here to be as long as what indexes them.
 		if of.Primary < 0 || of.Primary >= len(of.Types) || of.Primary >= len(of.Self) ||
@@ -258,7 +177,7 @@ func parsePage(page string) (out []*Profile, err error) {
 			return nil, errors.New("the data of the flame graph is damaged")
 		}
 		p.Type, p.Unit = of.Types[of.Primary].Name, of.Types[of.Primary].Unit
-		paths, total := make([]string, len(of.Name)), 0
+		var stack []string
 		for i, n := range of.Name {
 			// A parent stands in front of its children, so that there are no circles.
 			up := of.Parent[i]
@@ -268,18 +187,15 @@ func parsePage(page string) (out []*Profile, err error) {
 			}
 			if i > 0 {
 				p.kinds[of.Names[n]] = of.Kinds[n]
-				// Children of the root begin a stack.
-				if paths[i] = of.Names[n]; up > 0 {
-					paths[i] = paths[up] + "\n" + of.Names[n]
-				}
-				// All paths together grow as nodes by depth, which a small file can make huge.
-				if total += len(paths[i]); total > maxText {
-					return nil, errLarge
-				}
 			}
 			// Nodes that weigh nothing themselves are only on the way to others.
 			if w := of.Self[of.Primary][i]; w != 0 {
-				if err := g.add(p, paths[i], w); err != nil {
+				stack = stack[:0]
+				for at := i; at > 0 && len(stack) <= maxDepth; at = of.Parent[at] {
+					stack = append(stack, of.Names[of.Name[at]])
+				}
+				slices.Reverse(stack)
+				if err := g.add(p, stack, w); err != nil {
 					return nil, err
 				}
 			}

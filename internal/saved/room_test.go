@@ -37,7 +37,7 @@ func TestRoom(t *testing.T) {
 	text := []byte(b.String())
 	b.Reset()
 	before := cost.Heap()
-	f, err := parse(text, "x")
+	f, err := parseBytes(text, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +61,36 @@ func TestRoom(t *testing.T) {
 	}
 	if n := (cost.Heap() - before) / trie.Len(); n > 64 {
 		t.Errorf("a node takes %d bytes", n)
+	}
+	runtime.KeepAlive(text)
+	runtime.KeepAlive(f)
+}
+
+// TestStacksRoom reads stacks that begin alike, as most do. They take a part of what they do as texts.
+func TestStacksRoom(t *testing.T) {
+	const stacks = 20_000
+	r := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	for i := range stacks {
+		at := uint64(0)
+		for k := range 20 {
+			at = (at*3 + r.Uint64N(3) + 1) % 4001
+			if k > 0 {
+				b.WriteByte(';')
+			}
+			fmt.Fprintf(&b, "function_%d_of_a_module_with_a_name", at)
+		}
+		fmt.Fprintf(&b, " %d\n", i+1)
+	}
+	text := []byte(b.String())
+	b.Reset()
+	before := cost.Heap()
+	f, err := parseBytes(text, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := (cost.Heap() - before) / stacks; n > len(text)/stacks/2 {
+		t.Errorf("a stack takes %d bytes of memory, %d of the file", n, len(text)/stacks)
 	}
 	runtime.KeepAlive(text)
 	runtime.KeepAlive(f)

@@ -3,11 +3,14 @@
 package saved
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,33 +74,48 @@ type File struct {
 // Load reads a file: JSON lines, an HTML file of a run or of flame graphs, a profile of pprof, folded stacks, or what
 // a script has printed. A dash names standard input.
 func Load(file string) (*File, error) {
-	var data []byte
-	var err error
-	if file == Dash {
-		file = "standard input"
-		data, err = read(os.Stdin, file)
-	} else {
-		data, err = contents(file)
+	in, name := os.Stdin, "standard input"
+	if file != Dash {
+		var err error
+		if in, err = os.Open(file); err != nil {
+			return nil, err
+		}
+		defer in.Close()
+		name = file
 	}
-	if err != nil {
-		return nil, err
+	size := int64(0)
+	if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
+		size = info.Size()
 	}
-	f, err := parse(data, filepath.Base(file))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	f, err := parse(in, size, filepath.Base(name))
+	// Errors of the system name the file themselves.
+	if of := (*fs.PathError)(nil); err != nil && !errors.As(err, &of) {
+		err = fmt.Errorf("%s: %w", name, err)
 	}
-	return f, nil
+	return f, err
 }
 
 // Dash names standard input where a file could be named, as it does for other programs.
 const Dash = "-"
 
-// parse tells by its first bytes what a file is. A page of a run has records, and the stacks of its
-// flame graphs besides.
-func parse(data []byte, name string) (f *File, err error) {
+// parse tells by its first bytes what a file is, which is likely to be so long. A page of a run has records, and the
+// stacks of its flame graphs besides.
+func parse(r io.Reader, size int64, name string) (f *File, err error) {
 	f = &File{name: name}
+	in := bufio.NewReader(&bounded{r, maxFile})
+	first, _ := in.Peek(512) // an error comes again with what is read
 	// Each line of hawk's begins with its type, of which the first is the script.
-	if bytes.HasPrefix(data, []byte(`{"type":"`)) {
+	run := bytes.HasPrefix(first, []byte(`{"type":"`))
+	// Text has no byte of 0, while numbers and empty strings of a profile soon have one.
+	if !run && !isPage(first) && !isPacked(first) && bytes.IndexByte(first, 0) < 0 {
+		f.stacks, err = parseLines(newLines(in))
+		return f, err
+	}
+	data, err := whole(in, size)
+	if err != nil {
+		return nil, err
+	}
+	if run {
 		f.run, err = records(data)
 		return f, err
 	}
@@ -168,6 +186,7 @@ func (f *File) Weighed() ([]*Profile, error) {
 // weighed are the profiles of some maps.
 func weighed(end *view.Run, some func(*view.Map) bool) (out []*Profile, err error) {
 	g := newGatherer()
+	defer g.done()
 	for _, m := range end.Script.Maps {
 		// A map that was never read has nothing to weigh.
 		snap := end.Snapshot(m)
@@ -177,7 +196,7 @@ func weighed(end *view.Run, some func(*view.Map) bool) (out []*Profile, err erro
 		of := view.NewProfile(snap)
 		kind := of.Types[of.Primary]
 		p := &Profile{Map: m.Name, Type: kind.Name, Unit: kind.Unit, Length: end.Length(),
-			Stacks: map[string]int64{}, kinds: map[string]view.FrameKind{}}
+			kinds: map[string]view.FrameKind{}}
 		var frames []view.FrameAt
 		var path []string
 		of.Each(func(s *view.Sample) {
@@ -188,7 +207,7 @@ func weighed(end *view.Run, some func(*view.Map) bool) (out []*Profile, err erro
 			}
 			// Where there are too many, the others are passed over.
 			if err == nil {
-				err = g.add(p, strings.Join(path, "\n"), s.Values[of.Primary])
+				err = g.add(p, path, s.Values[of.Primary])
 			}
 		})
 		if err != nil {
@@ -216,8 +235,7 @@ func profiles(all []*Profile, name string) *Run {
 			}}
 		snap := view.Snapshot{Map: m, Seq: 1, End: p.Length, Totals: true, Complete: true}
 		var rows []view.Row
-		for stack, weight := range p.Stacks {
-			frames := strings.Split(stack, "\n")
+		p.Each(func(frames []string, weight int64) {
 			// The kernel's frames are the innermost. What is outside of them is the program's.
 			top := len(frames) // of the program's
 			for top > 0 && p.Kind(frames[top-1]) == view.KernelFrame {
@@ -226,7 +244,7 @@ func profiles(all []*Profile, name string) *Run {
 			// Nothing can be drawn of what weighs less than nothing.
 			rows = append(rows, view.Row{Value: value.Uint(max(weight, 0)),
 				Key: value.Tuple{n.stack(true, frames[:top]), n.stack(false, frames[top:])}})
-		}
+		})
 		snap.Rows = view.RowsOf(rows)
 		r.Script.Maps = append(r.Script.Maps, m)
 		looks = append(looks, snap)
@@ -242,34 +260,47 @@ func profiles(all []*Profile, name string) *Run {
 // Views tell frames apart by address, and files have names alone.
 type namer struct {
 	addr   map[value.Frame]uint64
+	named  map[string]uint64 // of frames that have a name alone
 	frames []*value.Frame
 }
 
-func newNamer() *namer { return &namer{addr: map[value.Frame]uint64{}} }
+func newNamer() *namer {
+	return &namer{addr: map[value.Frame]uint64{}, named: map[string]uint64{}}
+}
 
 // stack is one of functions, the outermost first.
 func (n *namer) stack(user bool, names []string) *value.Stack {
-	frames := make([]value.Frame, 0, len(names))
+	st := &value.Stack{User: user, Namer: n, Fixed: true, Addrs: make([]uint64, 0, len(names))}
 	for _, name := range slices.Backward(names) {
-		frames = append(frames, value.Frame{Func: name})
+		a, ok := n.named[name]
+		if !ok {
+			a = n.addrOf(value.Frame{Func: name})
+			n.named[name] = a
+		}
+		st.Addrs = append(st.Addrs, a)
 	}
-	return n.of(user, frames)
+	return st
 }
 
 // of is a stack of frames, the innermost first.
 func (n *namer) of(user bool, frames []value.Frame) *value.Stack {
 	st := &value.Stack{User: user, Namer: n, Fixed: true, Addrs: make([]uint64, 0, len(frames))}
 	for _, f := range frames {
-		a, ok := n.addr[f]
-		if !ok {
-			// Addresses are counted from 1: 0 would be none.
-			a = uint64(len(n.frames) + 1)
-			n.frames = append(n.frames, &f)
-			n.addr[f] = a
-		}
-		st.Addrs = append(st.Addrs, a)
+		st.Addrs = append(st.Addrs, n.addrOf(f))
 	}
 	return st
+}
+
+// addrOf is the address of a frame.
+func (n *namer) addrOf(f value.Frame) uint64 {
+	a, ok := n.addr[f]
+	if !ok {
+		// Addresses are counted from 1: 0 would be none.
+		a = uint64(len(n.frames) + 1)
+		n.frames = append(n.frames, &f)
+		n.addr[f] = a
+	}
+	return a
 }
 
 // FramesAt is of value.Namer.

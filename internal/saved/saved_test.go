@@ -58,10 +58,15 @@ func written(t *testing.T, format string, r *view.Run, maps ...*view.Map) []byte
 	return b.Bytes()
 }
 
+// parseBytes is parse of what is in memory.
+func parseBytes(data []byte, name string) (*File, error) {
+	return parse(bytes.NewReader(data), int64(len(data)), name)
+}
+
 // recorded is what a file says to a feed.
 func recorded(t *testing.T, data []byte) *view.Run {
 	t.Helper()
-	file, err := parse(data, "file")
+	file, err := parseBytes(data, "file")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +205,7 @@ func TestDamaged(t *testing.T) {
 					break
 				}
 			}
-			if file, err := parse(data, "x"); err == nil {
+			if file, err := parseBytes(data, "x"); err == nil {
 				file.Run().Play(&view.Recorder{Events: true, Past: true})
 				file.Profiles()
 			}
@@ -209,7 +214,7 @@ func TestDamaged(t *testing.T) {
 	for _, text := range []string{"", "{}", `{"type":"event"}`, `{"type":"script","maps":[{"name":"@"}]}` + "\n" +
 		`{"type":"map","name":"@","rows":[[[],{}],[[1],2],[3]]}`, `{"type":"script"}` + "\n" +
 		`{"type":"event","site":-1,"args":[1,{"a":2},[3]]}`} {
-		if file, err := parse([]byte(text), "x"); err == nil {
+		if file, err := parseBytes([]byte(text), "x"); err == nil {
 			file.Run().Play(&view.Recorder{})
 			file.Profiles()
 		}
@@ -222,7 +227,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("\x0a\x04\x08\x01\x10\x02\x32\x00"))
 	f.Add([]byte(`<!doctype html><script type="application/json" id="data" data-form="json">{"profiles":[]}</script>`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := parse(data, "x")
+		file, err := parseBytes(data, "x")
 		if err != nil {
 			return
 		}
@@ -233,7 +238,7 @@ func FuzzParse(f *testing.F) {
 
 // A device that never ends is not read for ever.
 func TestEnds(t *testing.T) {
-	_, err := contents("/dev/zero")
+	_, err := Load("/dev/zero")
 	if err == nil || !strings.Contains(err.Error(), "/dev/zero: it is larger than 256 MiB") {
 		t.Errorf("got %v", err)
 	}
@@ -271,12 +276,12 @@ func TestTooMuch(t *testing.T) {
 		script + nested:     "line 2: lists are nested too deeply",
 		frames.String():     "line 1025: its stacks have more than 4194304 frames",
 	} {
-		if _, err := parse([]byte(text), "x"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseBytes([]byte(text), "x"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 	// Buckets that other tables have are made for one table at a time.
-	file, err := parse([]byte(histograms(50, 50)), "x")
+	file, err := parseBytes([]byte(histograms(50, 50)), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +293,7 @@ func TestTooMuch(t *testing.T) {
 	if h, ok := got.(value.Hist); !ok || len(h.Buckets) != 2500 || h.Buckets[2450].Count != 1 {
 		t.Errorf("the last table has %v", got)
 	}
-	f, err := parse([]byte(strings.Repeat("a;b 1\n", maxNames+1)), "x")
+	f, err := parseBytes([]byte(strings.Repeat("a;b 1\n", maxNames+1)), "x")
 	if err != nil || f.stacks[0].Total() != maxNames+1 {
 		t.Errorf("one stack again and again: %v", err)
 	}
@@ -408,7 +413,7 @@ func TestOthers(t *testing.T) {
 		}
 	}
 	rec.Take(view.End{Boot: 4})
-	file, err := parse(written(t, "html", rec.Run(), m, text), "file")
+	file, err := parseBytes(written(t, "html", rec.Run(), m, text), "file")
 	if err != nil {
 		t.Fatal(err)
 	}

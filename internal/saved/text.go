@@ -1,9 +1,10 @@
 package saved
 
 import (
-	"bytes"
+	"bufio"
 	"cmp"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,14 +24,41 @@ var (
 // maxElement is how many lines an element of a map has at most: some stacks of a thousand functions.
 const maxElement = 8192
 
-// isText reports whether a file has elements of maps as they are printed.
-func isText(data []byte) bool {
-	for line := range bytes.Lines(data) {
-		if textBegin.Match(line) {
-			return true
-		}
+// textLines are those of a text, which is read as they are asked for: texts of stacks are large, and what they come to
+// is much less. Err says what went wrong with reading.
+type textLines struct {
+	*bufio.Scanner
+	number  int  // of the line, from 1
+	element bool // a map's begins with the line, which comes again
+}
+
+// newLines are the lines of what is read.
+func newLines(r io.Reader) *textLines {
+	l := &textLines{Scanner: bufio.NewScanner(r)}
+	l.Buffer(nil, maxFile+1)
+	return l
+}
+
+// next goes to the next line, unless there is none or it begins an element: parseText takes those.
+func (l *textLines) next() bool {
+	if l.element || !l.Scan() {
+		return false
 	}
-	return false
+	l.number++
+	l.element = textBegin.Match(l.Bytes())
+	return !l.element
+}
+
+// parseLines reads what a script has printed, or else folded stacks: those are told by nothing.
+func parseLines(text *textLines) ([]*Profile, error) {
+	one, err := parseFolded(text)
+	// Scripts print other lines before their maps.
+	for err != nil && text.next() {
+	}
+	if text.element {
+		return parseText(text)
+	}
+	return []*Profile{one}, cmp.Or(text.Err(), err)
 }
 
 // An element is one of a map in a text, by the hash of its name and key, and what it weighs.
@@ -40,23 +68,28 @@ type element struct {
 }
 
 // parseText reads the last values of each element; lines that belong to none are passed over.
-func parseText(data []byte) ([]*Profile, error) {
+func parseText(text *textLines) ([]*Profile, error) {
 	var out []*Profile
 	var lines []string // of the element that has begun
 	var p *Profile     // of the last element
-	var path string    // of the last element, for the buckets below it
+	node := int32(0)   // of the last element, for the buckets below it
 	below := false     // what follows are its buckets
 	// Elements may differ in offsets alone, and are one stack then. Each weighs what its last print says.
 	var said []element
 	var index view.Index
 	hasher, id := view.NewHasher(), 0
-	weigh := func(n int64) error { said[id].weight += n; return p.weigh(path, n) }
+	weigh := func(n int64) error { said[id].weight += n; return p.stacks.weigh(node, n) }
 	g := newGatherer()
-	number := 0
-	wrong := func(err error) error { return fmt.Errorf("line %d: %w", number, err) }
-	for line := range strings.Lines(string(data)) {
-		number++
-		line = strings.TrimRight(line, "\r\n")
+	defer g.done()
+	wrong := func(err error) error { return fmt.Errorf("line %d: %w", text.number, err) }
+	// The first line is the one that an element begins with.
+	for more := true; more; more = text.Scan() {
+		line := text.Text()
+		if text.element {
+			text.element = false
+		} else {
+			text.number++
+		}
 		switch {
 		case textBegin.MatchString(line):
 			lines = lines[:0]
@@ -78,45 +111,43 @@ func parseText(data []byte) ([]*Profile, error) {
 		if end == nil {
 			continue
 		}
-		text := strings.Join(lines, "\n")
-		text = text[:strings.LastIndex(text, "]:")]
-		name, key, _ := strings.Cut(text, "[")
+		of := strings.Join(lines, "\n")
+		of = of[:strings.LastIndex(of, "]:")]
+		name, key, _ := strings.Cut(of, "[")
 		lines = nil
 		// Maps of a text are few, so that it is quick to look through them.
 		i := slices.IndexFunc(out, func(p *Profile) bool { return p.Map == name })
 		if i < 0 {
 			i = len(out)
-			out = append(out, &Profile{Map: name, Unit: "count", Stacks: map[string]int64{},
-				kinds: map[string]view.FrameKind{}})
+			out = append(out, &Profile{Map: name, kinds: map[string]view.FrameKind{}})
 		}
-		p, path = out[i], textPath(key)
-		hash, known := hasher.Of(text, 0), false
+		p = out[i]
+		hash, known := hasher.Of(of, 0), false
 		if id, known = index.Number(hash, func(n int) bool { return said[n].hash == hash }); !known {
 			said = append(said, element{hash: hash})
 		}
-		n := int64(0)
+		n, err := int64(0), error(nil)
 		// An element that ends without a number has a histogram below it.
 		if below = end[1] == ""; !below {
-			var err error
 			if n, err = weight(end[1]); err != nil {
 				return nil, wrong(err)
 			}
 		}
 		// Only room is asked for: the weight is that of the element, which may have been printed before.
-		if err := g.add(p, path, 0); err != nil {
+		if node, err = g.node(p, textPath(key)); err != nil {
 			return nil, wrong(err)
 		}
-		p.Stacks[path] -= said[id].weight
+		p.stacks.weights[node] -= said[id].weight
 		said[id].weight = 0
 		if err := weigh(n); err != nil {
 			return nil, wrong(err)
 		}
 	}
-	return out, nil
+	return out, text.Err()
 }
 
 // textPath is the key of an element as frames, the outermost first: what is no stack stands outside.
-func textPath(key string) string {
+func textPath(key string) []string {
 	var labels, frames []string
 	for line := range strings.Lines(key) {
 		text := strings.TrimSpace(line)
@@ -138,5 +169,5 @@ func textPath(key string) string {
 		frames = []string{"[no stack]"} // as pictures call it
 	}
 	slices.Reverse(frames)
-	return strings.Join(append(labels, frames...), "\n")
+	return append(labels, frames...)
 }

@@ -20,7 +20,10 @@ type Profile struct {
 	AtLeast bool // some of the weight went unseen
 	Refused Refused
 
-	rows Rows // samples are made of them one at a time: all at once would be many times the map
+	// Walk makes further samples, each of them valid for one call: all at once would be many times what they are of.
+	Walk func(func(*Sample))
+
+	rows Rows // samples are made of them one at a time, too
 	sums bool // of histograms are known, and are the second value
 }
 
@@ -90,6 +93,9 @@ func (p *Profile) Len() int {
 func (p *Profile) Each(f func(*Sample)) {
 	for i := range p.Samples {
 		f(&p.Samples[i])
+	}
+	if p.Walk != nil {
+		p.Walk(f)
 	}
 	var one Sample
 	for i := range p.rows.Len() {

@@ -27,19 +27,15 @@ type Trie struct {
 
 // NewTrie makes a tree of a profile; name is what makes two frames one.
 func NewTrie(p *Profile, name func(*FrameAt) string) *Trie {
-	t := &Trie{Types: p.Types, Primary: p.Primary, parent: []int32{-1}, name: []int32{-1},
-		self: make([][]int64, len(p.Types))}
-	for k := range t.self {
-		t.self[k] = []int64{0}
-	}
-	edges := edges{of: t, table: make([]int32, 64)}
+	t := &Trie{Types: p.Types, Primary: p.Primary}
+	grow := t.Grow()
 	names := labels{hash: NewHasher()}
 	var path []FrameAt
 	p.Each(func(s *Sample) {
 		at := int32(0)
 		path = s.AppendPath(path[:0])
 		for k := range path {
-			at = edges.next(at, int32(names.number(name(&path[k]), path[k].Kind)))
+			at = grow.Next(at, int32(names.number(name(&path[k]), path[k].Kind)))
 		}
 		for k, v := range s.Values {
 			t.self[k][at] = Plus(t.self[k][at], v)
@@ -68,14 +64,24 @@ func (l *labels) number(name string, kind FrameKind) int {
 	return n
 }
 
-// Edges find the nodes of a tree by parent and name: a table of their numbers with some room, 0 where it is free.
-type edges struct {
+// A Grower adds nodes to a tree. It finds them by parent and name: a table of their numbers with some room, 0 where it
+// is free.
+type Grower struct {
 	of    *Trie
 	table []int32
 }
 
-// next is the child of a node that has a name, which is made if there is none.
-func (e *edges) next(parent, name int32) int32 {
+// Grow begins a tree: it has a root, and weights of Types. Names are the caller's, who knows their numbers.
+func (t *Trie) Grow() *Grower {
+	t.parent, t.name, t.self = []int32{-1}, []int32{-1}, make([][]int64, len(t.Types))
+	for k := range t.self {
+		t.self[k] = []int64{0}
+	}
+	return &Grower{of: t, table: make([]int32, 64)}
+}
+
+// Next is the child of a node that has a name, which is made if there is none.
+func (e *Grower) Next(parent, name int32) int32 {
 	t := e.of
 	at := e.find(parent, name)
 	if n := e.table[at]; n > 0 {
@@ -97,7 +103,7 @@ func (e *edges) next(parent, name int32) int32 {
 }
 
 // find is where a node is in the table, or would be.
-func (e *edges) find(parent, name int32) int {
+func (e *Grower) find(parent, name int32) int {
 	// The halves of a product have little to do with each other: the upper one is spread evenly.
 	h := (uint64(uint32(parent))<<32 | uint64(uint32(name))) * 0x9e3779b97f4a7c15
 	h = (h ^ h>>32) * 0x9e3779b97f4a7c15
