@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/hawktrace/hawk/internal/export"
@@ -236,8 +235,7 @@ func (d *Diff) WriteFolded(out io.Writer) error {
 			if i > 0 {
 				w.WriteByte(';')
 			}
-			// A semicolon ends a frame in this format. Within a name it becomes a colon.
-			w.WriteString(view.Line(strings.ReplaceAll(name, ";", ":")))
+			w.WriteString(export.FoldedFrame(view.Line(name), i == 0))
 		}
 		fmt.Fprintf(w, " %d %d\n", old, new)
 	})

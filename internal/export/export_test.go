@@ -1051,3 +1051,19 @@ func TestSevere(t *testing.T) {
 		}
 	}
 }
+
+// TestFoldedFrame: names of frames make no line of a folded file a comment, or what a script has printed.
+func TestFoldedFrame(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		outermost bool
+		want      string
+	}{
+		{"main", true, "main"}, {"a;b", false, "a:b"}, {"#x", true, `\x23x`}, {"#x", false, "#x"},
+		{"@a[1]", true, `\x40a[1]`}, {"@a[1]", false, "@a[1]"}, {"", true, ""},
+	} {
+		if got := FoldedFrame(tt.name, tt.outermost); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package export
 import (
 	"bufio"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -59,9 +60,7 @@ func appendFolded(b []byte, path []view.FrameAt, o Options) []byte {
 		if i > 0 {
 			b = append(b, ';')
 		}
-		name := frameName(&path[i], o)
-		// A semicolon ends a frame. Demangled names of closures may have one.
-		b = append(b, strings.ReplaceAll(name, ";", ":")...)
+		b = append(b, FoldedFrame(frameName(&path[i], o), i == 0)...)
 		if !o.Annotate {
 			continue
 		}
@@ -76,6 +75,17 @@ func appendFolded(b []byte, path []view.FrameAt, o Options) []byte {
 		}
 	}
 	return b
+}
+
+// FoldedFrame is the name of a frame in a line of a folded file, which the outermost one begins.
+func FoldedFrame(name string, outermost bool) string {
+	// Readers take a line with a # in front for a comment, and one that an element of a map begins for what a script
+	// has printed: a name alone must not make it one.
+	if outermost && name != "" && (name[0] == '#' || name[0] == '@') {
+		name = fmt.Sprintf(`\x%x`, name[0]) + name[1:]
+	}
+	// A semicolon ends a frame. Demangled names of closures may have one.
+	return strings.ReplaceAll(name, ";", ":")
 }
 
 // frameName is what makes two frames of pictures one.

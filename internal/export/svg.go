@@ -32,17 +32,17 @@ const (
 
 // svgStyle has the colours of the picture, light and dark, that those who do not see red and
 // green apart can tell: functions of programs in blues, the kernel in oranges, parts of
-// keys in grey.
+// keys in grey, code made at run time in purple.
 const svgStyle = `text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#1b1b1b}` +
 	`.t{font:600 15px ui-sans-serif,system-ui,sans-serif}.s{font:12px ui-sans-serif,system-ui,sans-serif;fill:#555}` +
 	`.b{fill:#fff}rect{stroke:#fff;stroke-width:.6}` +
 	`.u0{fill:#9cc3e6}.u1{fill:#86b4dd}.u2{fill:#b1d0ec}.u3{fill:#a3c8da}` +
 	`.k0{fill:#f2b482}.k1{fill:#eca56b}.k2{fill:#f6c39a}.k3{fill:#f0b78f}` +
-	`.j0{fill:#a9d3b5}.l0{fill:#d9d9de}.m0{fill:#e3cfe8}` +
+	`.j0{fill:#dfb0cd}.l0{fill:#d9d9de}.m0{fill:#c3c3cb}` +
 	`@media(prefers-color-scheme:dark){text{fill:#f0f0f0}.s{fill:#aaa}.b{fill:#16181c}rect{stroke:#16181c}` +
 	`.u0{fill:#28557e}.u1{fill:#2f6190}.u2{fill:#224a6e}.u3{fill:#2c5a72}` +
 	`.k0{fill:#8a4f1c}.k1{fill:#985a24}.k2{fill:#7b4517}.k3{fill:#855030}` +
-	`.j0{fill:#2f6340}.l0{fill:#3d3f46}.m0{fill:#5b4263}}`
+	`.j0{fill:#6d3a5b}.l0{fill:#3d3f46}.m0{fill:#55575f}}`
 
 // svgClass is the colour of a frame: the same for the same name in every picture.
 func svgClass(kind view.FrameKind, name string) string {

@@ -484,3 +484,28 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesOfStacks: a program's name is one in folded stacks, whatever it looks like. What a script has printed is
+// told by its elements, whatever stands before them.
+func TestNamesOfStacks(t *testing.T) {
+	for text, want := range map[string]string{
+		"@a[x;main 5\nb;main 3\n":                           "[@a[x main] 5, [b main] 3, ",
+		"# by a tool\nb;main 3\n":                           "[b main] 3, ",
+		"Attached 1 probe\n\n@a[x, 2]: 5\n@a[x, 3]: 6\n":    "[x 2] 5, [x 3] 6, ",
+		"Attached 1 probe\n@[\n    f+1\n    main+2\n]: 7\n": "[main f] 7, ",
+		"x 9\n@a[y]: 1\n":                                   "[y] 1, ",
+	} {
+		file, err := parseBytes([]byte(text), "x")
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		got := ""
+		for _, p := range file.stacks {
+			p.Each(func(stack []string, n int64) { got += fmt.Sprintf("%s %d, ", stack, n) })
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

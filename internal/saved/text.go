@@ -17,6 +17,7 @@ import (
 var (
 	textBegin  = regexp.MustCompile(`^@\w*\[`)
 	textEnd    = regexp.MustCompile(`\]:(?: (-?\d+))?$`)
+	textWeighs = regexp.MustCompile(` -?\d+$`)
 	textBucket = regexp.MustCompile(`^[[(].*[\])]\s+(\d+) \|.*\|$`)
 	textOffset = regexp.MustCompile(`\+(?:0x[0-9a-f]+|\d+)(?: \([^()]*\))?$`)
 )
@@ -45,7 +46,9 @@ func (l *textLines) next() bool {
 		return false
 	}
 	l.number++
-	l.element = textBegin.Match(l.Bytes())
+	line := l.Bytes()
+	// A program may be called such that its stacks begin as an element does: those have their weight behind a frame.
+	l.element = textBegin.Match(line) && (textEnd.Match(line) || !textWeighs.Match(line))
 	return !l.element
 }
 

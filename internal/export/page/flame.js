@@ -215,16 +215,16 @@
 		light: {
 			user: [["#9cc3e6", "#86b4dd", "#b1d0ec", "#a3c8da"], "#12202e"],
 			kernel: [["#f2b482", "#eca56b", "#f6c39a", "#f0b78f"], "#2e1a08"],
-			jit: [["#a9d3b5"], "#0e2414"],
+			jit: [["#dfb0cd"], "#2e1024"],
 			label: [["#d9d9de"], "#1b1b1b"],
-			mark: [["#e3cfe8"], "#2a1530"],
+			mark: [["#c3c3cb"], "#1b1b1b"],
 		},
 		dark: {
 			user: [["#28557e", "#2f6190", "#224a6e", "#2c5a72"], "#eaf3fb"],
 			kernel: [["#8a4f1c", "#985a24", "#7b4517", "#855030"], "#fdf0e4"],
-			jit: [["#2f6340"], "#e8f6ec"],
+			jit: [["#6d3a5b"], "#fbeaf4"],
 			label: [["#3d3f46"], "#f0f0f0"],
-			mark: [["#5b4263"], "#f6ebf9"],
+			mark: [["#55575f"], "#f0f0f0"],
 		},
 	};
 	const KINDS = ["label", "user", "kernel", "jit", "mark"];
