@@ -133,21 +133,23 @@ vm-%-arm64: export HAWK_CHOICE = arch
 # Made-up scripts against the interpreter, for the time FUZZ, on the running kernel. Another kernel, in an
 # emulator, runs so many scripts that this machine has compiled for it:
 # make vm-fuzz KERNEL=6.1 SCRIPTS=10000 SEED=1
+# ROOM is for how many processors that kernel makes room: with many the verifier takes the most of the time.
 FUZZ    ?= 1m
 SEED    ?= 1
 SCRIPTS ?= 1000
+ROOM    ?= 2
 MADE_UP := -test.run '^TestMadeUpScripts$$' -test.v -test.timeout 0
-HAWKVM   = go run ./internal/hawktest/vm/hawkvm -kernel $(KERNEL)
+FUZZVM   = go run ./internal/hawktest/vm/hawkvm -kernel $(KERNEL) -cpus $(ROOM) -tests internal/hawktest/interp
 fuzz:
 	HAWK_FUZZ_TIME=$(FUZZ) HAWK_FUZZ_SEED=$(SEED) go test -count=1 ./internal/hawktest/interp $(MADE_UP)
 
 vm-fuzz:
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && mkdir "$$dir/machine" "$$dir/scripts" && set -e && \
-	$(HAWKVM) sh -c 'hawk --record-machine /tmp/machine >&2 && tar -C /tmp/machine -c .' | tar -C "$$dir/machine" -x; \
+	$(FUZZVM) sh -c 'hawk --record-machine /tmp/machine >&2 && tar -C /tmp/machine -c .' | tar -C "$$dir/machine" -x; \
 	HAWK_FUZZ_AHEAD_FOR="$$dir/machine" HAWK_FUZZ_AHEAD="$$dir/scripts/all" HAWK_FUZZ_SCRIPTS=$(SCRIPTS) \
 		HAWK_FUZZ_SEED=$(SEED) go test -count=1 ./internal/hawktest/interp -test.run '^TestPrepare$$' -test.v \
 		-test.timeout 0; \
-	$(HAWKVM) -add "$$dir/scripts" \
+	$(FUZZVM) -add "$$dir/scripts" \
 		/usr/bin/env HAWK_FUZZ_AHEAD=/hawk/added/all /hawk/tests/internal-hawktest-interp.test $(MADE_UP)
 
 # Every fuzz target for FUZZ_EACH, beside its corpus, FUZZ_JOBS at once. FINDINGS=report only prints what they find.

@@ -89,21 +89,17 @@ func Payload(dir, arch string) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range []string{"usr/local/bin", "hawk/script", "hawk/cc", "hawk/glibc", "hawk/tests", "hawk/ahead"} {
+	for _, d := range []string{"hawk/script", "hawk/cc", "hawk/glibc", "hawk/ahead"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return err
 		}
 	}
-	tmp, err := os.MkdirTemp("", "hawk")
+	packages, err := KernelPackages(root)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
-	hawk, err := buildHawk(tmp, arch)
-	if err != nil {
-		return err
-	}
-	if err := files.Copy(hawk, filepath.Join(dir, "usr/local/bin/hawk")); err != nil {
+	if err := Programs(dir, arch, append(packages, "internal/hawktest", "internal/hawktest/interp",
+		remainsPackage)...); err != nil {
 		return err
 	}
 	cases, err := Cases(filepath.Join(root, ScriptDir))
@@ -142,11 +138,34 @@ func Payload(dir, arch string) error {
 	if err := copyGlibc(filepath.Join(dir, "hawk/glibc"), arch); err != nil {
 		return err
 	}
-	packages, err := KernelPackages(root)
+	return compileAhead(root, filepath.Join(dir, "hawk/ahead"), arch)
+}
+
+// Programs fills a directory with the least that a VM is of use with: hawk, and the tests of packages,
+// which are directories below the module's root.
+func Programs(dir, arch string, packages ...string) error {
+	root, err := Root()
 	if err != nil {
 		return err
 	}
-	for _, pkg := range append(packages, "internal/hawktest", "internal/hawktest/interp", remainsPackage) {
+	for _, d := range []string{"usr/local/bin", "hawk/tests"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			return err
+		}
+	}
+	tmp, err := os.MkdirTemp("", "hawk")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	hawk, err := buildHawk(tmp, arch)
+	if err != nil {
+		return err
+	}
+	if err := files.Copy(hawk, filepath.Join(dir, "usr/local/bin/hawk")); err != nil {
+		return err
+	}
+	for _, pkg := range packages {
 		if err := goTool(root, arch, "test", "-c", "-ldflags=-s -w", "-o",
 			filepath.Join(dir, "hawk/tests", testBinary(pkg)), "./"+pkg); err != nil {
 			return err
@@ -160,11 +179,16 @@ func Payload(dir, arch string) error {
 			return err
 		}
 	}
-	return compileAhead(root, filepath.Join(dir, "hawk/ahead"), tmp, arch)
+	return nil
 }
 
 // compileAhead compiles the corpus on this kernel, to be run on that of a VM of an architecture.
-func compileAhead(root, to, tmp, arch string) error {
+func compileAhead(root, to, arch string) error {
+	tmp, err := os.MkdirTemp("", "hawk")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
 	compiler := filepath.Join(tmp, "ahead")
 	if err := goTool(root, runtime.GOARCH, "test", "-c", "-o", compiler, "./"+corpusPackage); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type Config struct {
 	Kernel  Kernel
 	Payload string // directory whose files are laid over the machine's root
 	Console bool   // connect the machine's console to this process's terminal
+	CPUs    int    // for how many processors to make room, in place of what the kernel's entry says; 0: as that says
 }
 
 // A Machine is a running VM.
@@ -121,7 +123,7 @@ func (m *Machine) boot(ctx context.Context, c Config, kernel, base string) error
 		// kernel text that another is patching, as attaching does all the time: an invalid
 		// instruction now and then, or a machine that stands still.
 		"-accel", "tcg,thread=single,tb-size=1024", "-cpu", hw.cpu,
-		"-machine", hw.machine, "-m", "2048", "-smp", fmt.Sprintf("2,maxcpus=%d", c.Kernel.cpus),
+		"-machine", hw.machine, "-m", "2048", "-smp", fmt.Sprintf("2,maxcpus=%d", cmp.Or(c.CPUs, c.Kernel.cpus)),
 		"-nodefaults", "-display", "none", "-no-reboot",
 		"-kernel", vmlinuz, "-initrd", m.file("initramfs"),
 		"-append", "console=" + hw.console + " quiet loglevel=3 panic=-1 mitigations=off nowatchdog " +

@@ -1,9 +1,10 @@
 // Command hawkvm boots a kernel in a VM that has hawk in it and runs a command there, or a shell:
 //
-//	go run ./internal/hawktest/vm/hawkvm [-kernel 6.12] [-add DIR] [command args...]
+//	go run ./internal/hawktest/vm/hawkvm [-kernel 6.12] [-cpus N] [-add DIR] [-tests PACKAGES] [command args...]
 //
 // Run it from within the repository. Directory /hawk of the VM holds the test binary, its scripts
-// and their compiled programs, /hawk/added what -add names.
+// and their compiled programs, /hawk/added what -add names. With -tests=internal/load,internal/bpf
+// it has the tests of those packages alone, and starts sooner.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -34,6 +36,8 @@ func main() {
 func run() (int, error) {
 	name := flag.String("kernel", "6.12", "kernel to boot")
 	added := flag.String("add", "", "directory to take along")
+	cpus := flag.Int("cpus", 0, "for how many processors to make room, if not for as many as the cases want")
+	tests := flag.String("tests", "", "the packages whose tests to take along, in place of everything")
 	flag.Parse()
 	kernel, err := vm.FindKernel(*name)
 	if err != nil {
@@ -47,7 +51,11 @@ func run() (int, error) {
 	}
 	defer os.RemoveAll(payload)
 
-	if err := hawktest.Payload(payload, kernel.Arch); err != nil {
+	fill := func() error { return hawktest.Payload(payload, kernel.Arch) }
+	if *tests != "" {
+		fill = func() error { return hawktest.Programs(payload, kernel.Arch, strings.Split(*tests, ",")...) }
+	}
+	if err := fill(); err != nil {
 		return 0, err
 	}
 
@@ -70,7 +78,7 @@ func run() (int, error) {
 			defer unix.IoctlSetTermios(0, unix.TCSETS, old) // QEMU makes it raw and is not asked before it ends
 		}
 	}
-	machine, err := vm.Start(ctx, vm.Config{Kernel: kernel, Payload: payload, Console: command.TTY})
+	machine, err := vm.Start(ctx, vm.Config{Kernel: kernel, Payload: payload, Console: command.TTY, CPUs: *cpus})
 	if err != nil {
 		return 0, err
 	}
