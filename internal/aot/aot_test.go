@@ -15,6 +15,7 @@ import (
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/hawktest/bound"
 	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 )
@@ -56,6 +57,40 @@ func encode(t testing.TB, text string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// TestFewProcessors: memory for each processor is that of the machine, however many a payload is made for.
+func TestFewProcessors(t *testing.T) {
+	for _, cpus := range []int{2, 64, machine.PortableCPUs} {
+		m, ledger := machine.Recorded(t.TempDir()).ForOthers(arch.Native(), "")
+		ledger.CPUs = cpus
+		res, _ := compile.Compile(source.NewFile("in.bt", `begin { $x = @s[buf("b", 800)]; @s[$x] = buf("c", 700); }`),
+			compile.Options{Probe: probe.Options{Machine: m}})
+		if res == nil {
+			t.Fatal("the script does not compile")
+		}
+		v, err := aot.NewVariant(res.Object, ledger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := (&aot.Payload{Arch: arch.Native().Name, Config: res.Config, Variants: []*aot.Variant{v}}).Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := aot.Decode(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, ds := p.Bind(&probe.Options{Machine: machine.Recorded(t.TempDir())}, false) // which has one processor
+		if o == nil {
+			t.Fatalf("for %d: %d errors", cpus, ds.Errors())
+		}
+		slots := res.Object.Maps[object.ScratchMap].MaxEntries / cpus
+		if n := o.Maps[object.ScratchMap].MaxEntries; slots == 0 || n != slots || o.Data.CPUSlots != cpus {
+			t.Errorf("for %d: scratch memory of %d elements in place of %d, cells of %d", cpus, n, slots,
+				o.Data.CPUSlots)
+		}
+	}
 }
 
 // TestPayload has a payload that was read be written as it was, with all that it takes to run.

@@ -174,7 +174,7 @@ func fit(o *object.Object, t *machine.Machine) error {
 			o.Data.CPUSlots, n)
 	}
 	m := *o.Maps[object.ScratchMap]
-	m.MaxEntries = m.MaxEntries / machine.PortableCPUs * n
+	m.MaxEntries = m.MaxEntries / o.Data.CPUSlots * n
 	o.Maps = slices.Clone(o.Maps)
 	o.Maps[object.ScratchMap] = &m
 	return nil

@@ -18,7 +18,7 @@ import (
 func (t *Machine) PossibleCPUs() int {
 	// A program that is to run elsewhere has room for as many as other machines have.
 	if t.ledger != nil {
-		return PortableCPUs
+		return t.ledger.CPUs
 	}
 	// The number is asked for by each map and program.
 	n, _ := t.possible.get(func() (int, error) {

@@ -23,7 +23,8 @@ const PortableCPUs = 256
 // one goes into the ledger. Features that came with a certain kernel ("5.17") or
 // a later one are missing; "" leaves all that this kernel has.
 func (t *Machine) ForOthers(a *arch.Arch, before string) (*Machine, *Ledger) {
-	l := &Ledger{arch: a, before: before, numbers: map[string]int{}, origins: map[*types.Struct]origin{}}
+	l := &Ledger{CPUs: PortableCPUs, arch: a, before: before, numbers: map[string]int{},
+		origins: map[*types.Struct]origin{}}
 	m := newMachine(t.files)
 	m.DebugDirs, m.Named, m.ledger = t.DebugDirs, t.Named, l
 	return m, l
@@ -62,6 +63,9 @@ func (t *Machine) Same(path string) error {
 type Ledger struct {
 	Facts    []Fact     // numbered as relocations are
 	Features []*Feature // that the kernel has to offer
+	// CPUs is for how many processors memory is laid out, a power of two: PortableCPUs, unless
+	// who asked for the ledger knows of fewer on all machines that it is for.
+	CPUs int
 
 	arch    *arch.Arch
 	before  string

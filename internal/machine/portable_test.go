@@ -104,6 +104,9 @@ func TestFacts(t *testing.T) {
 	if portable.PossibleCPUs() != PortableCPUs || portable.HasKfunc("bpf_task_from_pid") == nil {
 		t.Error("what is portable depends on this machine")
 	}
+	if ledger.CPUs = 4; portable.PossibleCPUs() != 4 {
+		t.Errorf("room for %d processors where no machine has more than 4", portable.PossibleCPUs())
+	}
 }
 
 // Members behind a pointer in a tracepoint's record are facts of the kernel's types.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/hawktest/interp"
-	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 )
@@ -208,7 +207,7 @@ var edges = []struct{ name, script, want string }{
 }
 
 func TestEdges(t *testing.T) {
-	o := compile.Options{Probe: probe.Options{Machine: machine.Host()}}
+	o := compile.Options{Probe: probe.Options{Machine: host()}}
 	for _, e := range edges {
 		t.Run(e.name, func(t *testing.T) {
 			res, ds := compile.Compile(source.NewFile("stdin", e.script), o)

@@ -69,7 +69,7 @@ type made struct {
 	root *scriptgen.Node
 }
 
-func madeUp(seed uint64) made { return made{seed, scriptgen.Generate(seed, lacks(machine.Host()))} }
+func madeUp(seed uint64) made { return made{seed, scriptgen.Generate(seed, lacks(host()))} }
 
 func (m made) judge() (v verdict, text string, gaveUp bool) {
 	return judgeAs(settings(m.seed)+m.root.String(), inPieces(m.seed), without(m.seed))
@@ -203,16 +203,16 @@ func reason(messages string) string {
 func (c *campaign) compare(seed uint64) bool {
 	m := madeUp(seed)
 	v, text, gaveUp := m.judge()
-	c.conclude(m, v, text, gaveUp)
+	c.conclude(seed, v, text, gaveUp)
 	return true
 }
 
 // conclude takes down the verdict on a script, and makes it small if it differs.
-func (c *campaign) conclude(m made, v verdict, text string, gaveUp bool) {
-	c.note(m.seed, v, text, gaveUp)
+func (c *campaign) conclude(seed uint64, v verdict, text string, gaveUp bool) {
+	c.note(seed, v, text, gaveUp)
 	if v == differ {
-		small, smallText := m.shrink(v, shrinking)
-		c.t.Errorf("seed %d: %s\nmade small:\n%s\n%s", m.seed, text, small, smallText)
+		small, smallText := madeUp(seed).shrink(v, shrinking)
+		c.t.Errorf("seed %d: %s\nmade small:\n%s\n%s", seed, text, small, smallText)
 	}
 }
 

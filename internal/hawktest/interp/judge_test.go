@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -55,9 +56,13 @@ func needKernel(t testing.TB) {
 	}
 }
 
+// host is this machine for all scripts: to find out what its kernel can do takes many times longer than to load a
+// small program.
+var host = sync.OnceValue(machine.Host)
+
 // options are those of a run that does without features of the kernel.
 func options(without []*machine.Feature) probe.Options {
-	o := probe.Options{Machine: machine.Host(), NoFeature: map[string]bool{}}
+	o := probe.Options{Machine: host(), NoFeature: map[string]bool{}}
 	for _, f := range without {
 		o.NoFeature[f.Name] = true
 	}
