@@ -249,22 +249,27 @@ func (d *deriver) meaning(m *check.Map) *view.Map {
 		out.Columns = elements(m.Value, f.columns, &dim, columnNames)
 	default:
 		out.Point = dim.kind == point
-		out.Unit = d.unit(m.Name, dim)
+		out.Unit = d.unit(m.Name, dim, agg)
 	}
 	out.Weight = view.WeightOf(out.Kind, out.Keyed())
 	return out
 }
 
 // unit is that of the values' expressions, else that of the name.
-func (d *deriver) unit(mapName string, dim dim) view.Unit {
+func (d *deriver) unit(mapName string, dim dim, agg *types.Agg) view.Unit {
 	byDim, byName := dim.unit(), view.UnitOfName(mapName)
-	if byDim == view.NoUnit {
+	// A count may be one of pages. How often something happened is no length of time, whatever it is called.
+	counted := agg != nil && agg.Kind == "count" && byName != view.Pages && byName != view.Jiffies
+	if byDim == view.NoUnit && !counted {
 		return byName
 	}
 	// Values are right about themselves. The author of the name is told.
 	if byName != view.NoUnit && byName != byDim {
-		d.out.Notes = append(d.out.Notes, mapName+": the name says "+byName.String()+", but the values are "+
-			byDim.String())
+		of := byDim.String()
+		if byDim == view.NoUnit {
+			of = "a count"
+		}
+		d.out.Notes = append(d.out.Notes, mapName+": the name says "+byName.String()+", but the values are "+of)
 	}
 	return byDim
 }
