@@ -133,7 +133,8 @@ vm-%-arm64: export HAWK_CHOICE = arch
 # Made-up scripts against the interpreter, for the time FUZZ, on the running kernel. Another kernel, in an
 # emulator, runs so many scripts that this machine has compiled for it:
 # make vm-fuzz KERNEL=6.1 SCRIPTS=10000 SEED=1
-# ROOM is for how many processors that kernel makes room: with many the verifier takes the most of the time.
+# ROOM is for how many processors that kernel makes room: with many the verifier takes the most of the time. One
+# script at a time is compared there, since one thread of the emulator runs all processors: two wait for each other.
 FUZZ    ?= 1m
 SEED    ?= 1
 SCRIPTS ?= 1000
@@ -150,7 +151,7 @@ vm-fuzz:
 		HAWK_FUZZ_SEED=$(SEED) go test -count=1 ./internal/hawktest/interp -test.run '^TestPrepare$$' -test.v \
 		-test.timeout 0; \
 	$(FUZZVM) -add "$$dir/scripts" \
-		/usr/bin/env HAWK_FUZZ_AHEAD=/hawk/added/all /hawk/tests/internal-hawktest-interp.test $(MADE_UP)
+		/usr/bin/env GOMAXPROCS=1 HAWK_FUZZ_AHEAD=/hawk/added/all /hawk/tests/internal-hawktest-interp.test $(MADE_UP)
 
 # Every fuzz target for FUZZ_EACH, beside its corpus, FUZZ_JOBS at once. FINDINGS=report only prints what they find.
 FUZZ_EACH ?= 20s
