@@ -206,6 +206,7 @@ func TestPage(t *testing.T) {
 		p.Eval(`document.querySelector("#to").focus()`, nil)
 		p.Press("1", "Enter")
 		p.Await(`document.querySelector("#span").textContent.includes("in all panes")`)
+		p.Await(pane("@calls") + `.textContent.includes(" s to ")`) // what its looks are of
 		p.Eval(`document.querySelector("#entire").focus()`, nil)
 		p.Press(" ")
 		p.Await(`document.querySelector("#span").textContent.startsWith("whole run")`)

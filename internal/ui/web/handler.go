@@ -272,6 +272,10 @@ func (v *View) serveMap(w http.ResponseWriter, r *http.Request) {
 	switch format {
 	case "json":
 		w.Header().Set("Content-Type", "application/jsonl; charset=utf-8")
+		// A part has no number. It covers whole looks, more than what was asked for: in nanoseconds since the start.
+		if boot := run.Boot; snap.Seq == 0 {
+			w.Header().Set("Hawk-Span", fmt.Sprint(int64(snap.Start-boot), " ", int64(snap.End-boot)))
+		}
 		if r.Method != http.MethodHead {
 			f := export.Records(w, maps, sentRows)
 			f.Take(run.Begin)

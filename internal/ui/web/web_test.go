@@ -360,6 +360,24 @@ func TestStreams(t *testing.T) {
 	f.follow(t.Context()).until(isA("status"))
 }
 
+// TestSpan: a part of the run is said to be as long as the looks that it is of, by which rates are.
+func TestSpan(t *testing.T) {
+	f := newFixture(t)
+	f.look(map[string]uint64{"bash": 3}, 1, 0)
+	f.look(map[string]uint64{"bash": 5}, 1, 6)
+	for query, want := range map[string]string{"": "", "?from=1200000000&to=1700000000": "1000000000 2000000000",
+		"?from=0&to=1999999999": "0 1000000000"} {
+		r, err := http.Get(f.server.URL + "/v1/map/@reads" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if got := r.Header.Get("Hawk-Span"); got != want {
+			t.Errorf("%q: %q, want %q", query, got, want)
+		}
+	}
+}
+
 // TestMap has a map in all formats, whole and in a span of time.
 func TestMap(t *testing.T) {
 	f := newFixture(t)

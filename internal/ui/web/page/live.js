@@ -314,6 +314,7 @@
 			if (f.keyed) parts.push(entries.toLocaleString("en") + (entries === 1 ? " key" : " keys"));
 			if (f.help) parts.push(shown(f.help));
 			if (f.kind === "histogram") parts.push(...this.percentiles(rows));
+			if (this.ranged) parts.push(`${this.ranged.from.toFixed(2)} s to ${this.ranged.to.toFixed(2)} s`);
 			if (this.past.times.some(t => t[2])) parts.push("hatched: asleep or stopped");
 			this.full.textContent = this.refused;
 			if (this.chooser) this.choices(rows);
@@ -719,8 +720,11 @@
 						.split("\n")
 						.map(line => JSON.parse(line));
 					const map = records.find(m => m.type === "map");
+					// Whole looks are shown, which begin before the range and end after it.
+					const span = r.headers.get("Hawk-Span"),
+						[from, to] = span ? span.split(" ").map(t => Number(t) / 1e9) : range;
 					if (state.range === range && map)
-						this.ranged = {rows: map.rows, entries: map.entries, from: range[0], to: range[1]};
+						this.ranged = {rows: map.rows, entries: map.entries, from, to};
 				} catch {
 					banner("hawk does not answer");
 				}
