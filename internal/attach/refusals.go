@@ -87,7 +87,7 @@ func namesOf(points []*probe.Point) []string {
 // RefusesFunction tells a refusal of one function from what would befall all.
 func RefusesFunction(err error) bool {
 	return isUnsafe(err) || errno.Among(err, unix.ESRCH, unix.ENOENT, unix.EINVAL, unix.EADDRNOTAVAIL, unix.EILSEQ,
-		unix.ERANGE, unix.EBUSY, unix.EOPNOTSUPP, errno.NotSupported)
+		unix.ERANGE, unix.EBUSY, unix.EOPNOTSUPP, unix.ENOEXEC, errno.NotSupported)
 }
 
 // SomeOf names a few of many.

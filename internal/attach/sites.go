@@ -116,6 +116,9 @@ func siteError(s probe.Site, err error) error {
 	case errors.Is(err, errno.NotSupported):
 		return fmt.Errorf("%s at offset 0x%x: the kernel puts no probe on the instruction there: %w",
 			s.Path, s.Offset, err)
+	case errors.Is(err, unix.ENOEXEC):
+		return fmt.Errorf("%s at offset 0x%x: the kernel does not know the instruction there: %w",
+			s.Path, s.Offset, err)
 	case errors.Is(err, unix.EINVAL):
 		other := "a" // this one has none
 		if s.Semaphore != 0 {
