@@ -56,12 +56,13 @@ func (s *session) trace() error {
 	if s.o.DryRun {
 		return nil
 	}
+	n := s.announce()
 	if c := s.o.Child; c != nil {
 		if err := c.Run(); err != nil {
 			return err
 		}
 	}
-	s.announce()
+	s.begun(n)
 	s.pinned()
 	s.refresh()
 	if err := s.iterate(); err != nil {
@@ -76,8 +77,8 @@ func (s *session) trace() error {
 	return s.finish()
 }
 
-// announce says that everything is attached.
-func (s *session) announce() {
+// announce says that everything is attached, before the command prints anything.
+func (s *session) announce() (probes int) {
 	points := map[*probe.Point]bool{} // one that is at several places can have several programs
 	for _, p := range s.Object.Programs {
 		for _, pt := range p.Group.Counted() {
@@ -86,11 +87,17 @@ func (s *session) announce() {
 	}
 	n := s.o.Unused + len(points) - s.failing.unattached
 	s.Emit(output.Attached{Probes: n})
-	if s.o.Attached != nil {
-		s.o.Attached(n)
-	}
 	s.open()
-	s.owner.attached.Store(int64(n))
+	s.flush()
+	return n
+}
+
+// begun tells those who wait for the run that it has begun, with so many probes.
+func (s *session) begun(probes int) {
+	if s.o.Attached != nil {
+		s.o.Attached(probes)
+	}
+	s.owner.attached.Store(int64(probes))
 	close(s.owner.ready)
 	s.owner.start()
 }

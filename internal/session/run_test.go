@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -222,6 +224,45 @@ func TestCommand(t *testing.T) {
 	tr := tracing{command: []string{"sh", "-c", "exit 7"}}
 	tr.run(t, `begin { @begin = cpid > 0; } interval:s:100 { exit(); } end { printf("end %d\n", cpid > 0); }`)
 	tr.check(t, "end 1\n\n\n@begin: true\n", "Attached 3 probes\n", 0)
+}
+
+// TestCommandIsAnnounced has it said that all is attached before the command can print anything.
+func TestCommandIsAnnounced(t *testing.T) {
+	var waiting []string
+	tr := tracing{command: []string{"sleep", "1000"}, json: true, stdout: writerFunc(func(p []byte) (int, error) {
+		if strings.Contains(string(p), "attached_probes") {
+			waiting = commandsOf(t)
+		}
+		return len(p), nil
+	})}
+	tr.run(t, `begin { @x = 1; }`)
+	if len(waiting) == 0 || slices.Contains(waiting, "sleep\x001000\x00") {
+		t.Errorf("children at that time: %q, want one that is to execute the command", waiting)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// commandsOf is what the children of this process execute.
+func commandsOf(t *testing.T) (lines []string) {
+	t.Helper()
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range lists {
+		pids, _ := os.ReadFile(name) // the thread may have ended
+		for pid := range strings.FieldsSeq(string(pids)) {
+			line, err := os.ReadFile("/proc/" + pid + "/cmdline")
+			if err != nil {
+				t.Error(err)
+			}
+			lines = append(lines, string(line))
+		}
+	}
+	return lines
 }
 
 // A script without anything to wait for does not wait for its command.
