@@ -10,6 +10,7 @@ import (
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
 )
 
 // maxArguments is the most arguments of a variadic call.
@@ -118,6 +119,7 @@ func (w *walker) use(e syntax.Expr, head *syntax.Ident, f *builtin.Func, args []
 		if t := f.Check(c); t != nil {
 			v.Type = t
 		}
+		w.formatted(c)
 	}
 	if v.Type == nil {
 		return val{}
@@ -365,11 +367,24 @@ func (w *walker) argValue(kind builtin.ParamKind, a syntax.Expr) val {
 		w.literal++
 		defer func() { w.literal-- }()
 	}
-	if _, ok := w.rawText(a); ok && (kind == builtin.AnyValue || kind == builtin.Bytes) {
+	if _, ok := w.rawText(a); ok && kind == builtin.Bytes {
 		w.wantText++
 		defer func() { w.wantText-- }()
 	}
 	return w.expr(a)
+}
+
+// formatted warns of a format that shows the address of a text as if it were the text.
+func (w *walker) formatted(c *builtin.Call) {
+	if c.Found.Format == nil || w.unevaluated > 0 {
+		return
+	}
+	for i, conv := range c.Found.Format.Convs {
+		if a := c.Args[1+i]; conv.Verb == value.Default && isTextAddress(a, c.Types[1+i]) {
+			w.warnf(a, "address-text", "This prints the address of a text, not the text").
+				Hint("str(%s)?", a.Span().Text())
+		}
+	}
 }
 
 // argKind checks an argument against what the parameter wants.

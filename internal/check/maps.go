@@ -254,11 +254,16 @@ func (w *walker) keyValue(e syntax.Expr) val {
 // textAddress warns of a key that is the address of a text where the text was
 // probably meant: every process has others.
 func (w *walker) textAddress(e syntax.Expr, v val) {
-	f, ok := syntax.Unparen(e).(*syntax.Field)
-	p, isPointer := v.Type.(*types.Pointer)
-	if ok && isPointer && argsItself(f.X) && types.Same(p.Elem, types.Int8) && w.unevaluated == 0 {
+	if isTextAddress(e, v.Type) && w.unevaluated == 0 {
 		w.warnf(e, "address-key", "The key is the address of a text, not the text").Hint("str(%s)?", e.Span().Text())
 	}
+}
+
+// isTextAddress tells an argument of the probe that is the address of a text.
+func isTextAddress(e syntax.Expr, t types.Type) bool {
+	f, ok := syntax.Unparen(e).(*syntax.Field)
+	p, isPointer := t.(*types.Pointer)
+	return ok && isPointer && argsItself(f.X) && types.Same(p.Elem, types.Int8)
 }
 
 // joinKey joins a key into that of the map, or in the last walk checks that it is of the map's
