@@ -492,7 +492,8 @@ func TestMachinesClose(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if now := objects(t)["file"]; now < before+len(programs) {
+	// Some of those before may be of other tests, and have gone meanwhile.
+	if now := objects(t)["file"]; now < before+len(programs)/2 {
 		t.Fatalf("%d descriptors with 20 programs, %d before: the test shows nothing", now, before)
 	}
 	runtime.KeepAlive(programs)
