@@ -261,3 +261,30 @@ func TestGlossary(t *testing.T) {
 		t.Errorf("%s is not in order, or has a word twice: %v", file, words)
 	}
 }
+
+// called are words of documents that say how something is called: "b.Eq(", "readsBack(", "probe.TestX".
+var called = regexp.MustCompile(`\b(?:\w+\.)?([A-Za-z]\w+)\(|\b[a-z]\w*\.(Test\w+)\b`)
+
+// TestAddingIsTrue has the page about adding things name no function or test that is not there. Whole
+// examples are not looked at.
+func TestAddingIsTrue(t *testing.T) {
+	there := map[string]bool{"getopt": true, "row": true, "probe_exists": true} // of the language
+	declared := regexp.MustCompile(`(?m)^func (?:\([^)]*\) )?(\w+)`)
+	for _, file := range sources(t, ".go") {
+		for _, m := range declared.FindAllSubmatch(readSource(t, file), -1) {
+			there[string(m[1])] = true
+		}
+	}
+	const page = "docs/design/adding.md"
+	text := fenced.ReplaceAllString(string(readSource(t, page)), "")
+	for _, quote := range quoted.FindAllString(text, -1) {
+		for _, m := range called.FindAllStringSubmatch(quote, -1) {
+			if name := m[1] + m[2]; !there[name] {
+				t.Errorf("%s: %s: there is no function %s", page, quote, name)
+			}
+		}
+	}
+}
+
+// fenced is code that stands in lines of its own.
+var fenced = regexp.MustCompile("(?s)```.*?```")
