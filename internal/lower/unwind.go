@@ -112,6 +112,9 @@ func (f *fn) Unwind(
 	b.If(b.Eq(state, object.UnwindReady), ready, done)
 	b.Begin(ready)
 	w := &walk{f: f, maps: maps, limit: limit}
+	if layout != nil && layout.probes.known {
+		w.probes = &layout.probes
+	}
 	w.run(at, space, frames)
 	f.When(b.Eq(w.isLost, 0), func() {
 		f.b.Store(out, 0, 8, w.hash)
@@ -154,7 +157,11 @@ type walk struct {
 	lost       int // 1 if it is the first one
 	count      int // of the addresses
 	cut        int // 1 if the walk could not go on, though there are more frames
+	trampoline int // the address of the kernel's for return probes, or 0
+	returns    int // the kernel's address of the return probe that is next on the way
 	window     int // the address of what is in the window, or noWindow
+
+	probes *probesLayout // nil if there are none
 
 	win *ir.Value // the memory of the window, see words
 
@@ -167,11 +174,20 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 	cb, fn := f.inCallback(at, 2, func(next, stop *ir.Block) { w.frame(next, stop, space, frames, window) })
 	regs := f.b.CallPtr(int(asm.FnTaskPtRegs), f.b.CallPtr(int(asm.FnGetCurrentTaskBtf)))
 	a := f.m.o.Probe.Machine.Arch()
+	pc := f.b.U64(regs, a.IP)
+	trampoline, returns := f.unknownZero(), f.unknownZero()
+	rounds := w.limit
+	if w.probes != nil {
+		trampoline, returns, pc = f.probedTask(w.probes, f.m.mmLayout().mm, pc)
+		rounds += pendingReturns
+	}
 	cb.setup = append(cb.setup, func(frame *ir.Value) {
 		b := f.b
-		for _, r := range []struct{ slot, reg int }{{w.pc, a.IP}, {w.sp, a.SP}, {w.fp, a.FP}} {
-			b.Store(frame, r.slot, 8, b.U64(regs, r.reg))
-		}
+		b.Store(frame, w.pc, 8, pc)
+		b.Store(frame, w.sp, 8, b.U64(regs, a.SP))
+		b.Store(frame, w.fp, 8, b.U64(regs, a.FP))
+		b.Store(frame, w.trampoline, 8, trampoline)
+		b.Store(frame, w.returns, 8, returns)
 		for _, slot := range []int{w.back, w.mapping, w.sum, w.stray, w.count, w.cut, w.lost} {
 			b.Store(frame, slot, 8, f.unknownZero())
 		}
@@ -184,7 +200,7 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 	})
 	f.runCallback(cb, func(frame *ir.Value) {
 		b := f.b
-		b.Call(int(asm.FnLoop), f.konst(int64(w.limit)), b.FuncPtr(fn), frame, f.konst(0))
+		b.Call(int(asm.FnLoop), f.konst(int64(rounds)), b.FuncPtr(fn), frame, f.konst(0))
 		sum, cut := b.U64(frame, w.sum), b.U64(frame, w.cut)
 		sum = b.Arith(ir.Xor, b.LShr(sum, 2), cut)
 		w.hash = b.Or(sum, someStack)
@@ -214,17 +230,25 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames, outerWindow 
 	space, frames := carry(outerSpace), carry(outerFrames)
 	w.win = carry(outerWindow)
 	for _, slot := range []*int{&w.pc, &w.sp, &w.fp, &w.back, &w.mapping, &w.sum, &w.stray, &w.link, &w.count,
-		&w.cut, &w.lost, &w.window} {
+		&w.cut, &w.lost, &w.window, &w.trampoline, &w.returns} {
 		*slot = cb.slot()
 	}
 	get, put, when := f.carried, f.carry, f.goOn
 
 	pc := get(w.pc)
 	when(pc, stop)
-	round := b.Ext(b.Param(0, ir.I64), 4, false)
-	when(b.ULt(round, int64(w.limit)), stop)
-	b.Store(b.Arith(ir.Add, frames, b.Shl(round, 3)), 0, 8, pc)
-	put(w.count, b.Add(round, 1))
+	if w.probes != nil {
+		hooked, free := b.NewBlock(), b.NewBlock()
+		hooked.Cold = true
+		b.If(b.Arith(ir.Eq, pc, get(w.trampoline)), hooked, free)
+		b.Begin(hooked)
+		w.hooked(next, stop)
+		b.Begin(free)
+	}
+	n := get(w.count)
+	when(b.ULt(n, int64(w.limit)), stop)
+	b.Store(b.Arith(ir.Add, frames, b.Shl(n, 3)), 0, 8, pc)
+	put(w.count, b.Add(n, 1))
 	put(w.cut, f.konst(1))
 	sum := b.Arith(ir.Xor, get(w.sum), pc)
 	sum = b.Mul(sum, -0x61c8864680b583eb) // 2^64 divided by the golden ratio
@@ -236,10 +260,10 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames, outerWindow 
 	look := b.Arith(ir.Sub, pc, get(w.back))
 	stray := func() {
 		// No code is there, or it has been mapped since.
-		put(w.lost, b.Eq(round, 0))
+		put(w.lost, b.Eq(n, 0))
 		when(b.ULt(b.U32(space, object.UnwindCount), object.UnwindMost), unwind)
-		b.Store(b.Arith(ir.Add, frames, b.Shl(round, 3)), 0, 8, f.konst(0))
-		put(w.count, round)
+		b.Store(b.Arith(ir.Add, frames, b.Shl(n, 3)), 0, 8, f.konst(0))
+		put(w.count, n)
 		b.Jump(stop) // a guess led there
 	}
 	m := w.mappingOf(space, look, stray)

@@ -25,6 +25,8 @@ type mmLayout struct {
 	vmStart, vmEnd, vmFlags, vmFirst int // of struct vm_area_struct
 	vmMM, vmFile, inode              int // of it, of struct file
 	number, size, seconds, nanos     int // of struct inode; the last two are when it was changed
+
+	probes probesLayout
 }
 
 const vmExec = 4 // VM_EXEC
@@ -40,7 +42,8 @@ func (m *module) mmLayout() *mmLayout {
 	if t.Portable() {
 		return nil // other kernels lay their structures out otherwise
 	}
-	t.ExpectStructs("task_struct", "mm_struct", "maple_range_64", "maple_arange_64", "vm_area_struct", "file", "inode")
+	t.ExpectStructs("task_struct", "mm_struct", "maple_range_64", "maple_arange_64", "vm_area_struct", "file", "inode",
+		"uprobe_task", "return_instance", "xol_area")
 	l, ok := &mmLayout{}, true
 	// member is the offset of a member of a member of … a structure.
 	member := func(path ...string) (int, bool) {
@@ -73,6 +76,7 @@ func (m *module) mmLayout() *mmLayout {
 		return nil
 	}
 	*m.layout = l
+	l.probes.read(member)
 	l.tree = mapleTree{root: must("mm_struct", "mm_mt", "ma_root"),
 		pivots: must("maple_range_64", "pivot"), leaves: must("maple_range_64", "slot"),
 		branches: must("maple_arange_64", "slot")}

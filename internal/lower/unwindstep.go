@@ -188,6 +188,15 @@ func (s *step) fromTop() {
 	b.Jump(s.done)
 }
 
+// codeAddress is an address of code as it is compared: without bits that sign it, and without those that the
+// kernel's trampoline may have beyond the addresses of programs.
+func (f *fn) codeAddress(addr *ir.Value) *ir.Value {
+	if code := f.m.o.Probe.Machine.Arch().CodeBits; code > 0 {
+		return f.b.And(addr, 1<<code-1)
+	}
+	return addr
+}
+
 // readWords reads the saved frame pointer and the return address, and leaves the registers of the caller for
 // the next round.
 func (s *step) readWords() {
@@ -212,11 +221,7 @@ func (s *step) readWords() {
 	b.Jump(s.done)
 
 	b.Begin(s.done) // with the caller's address, which a call is in front of
-	ret := s.caller.get()
-	if code := w.f.m.o.Probe.Machine.Arch().CodeBits; code > 0 {
-		ret = b.And(ret, 1<<code-1)
-	}
-	put(w.pc, ret)
+	put(w.pc, w.f.codeAddress(s.caller.get()))
 	put(w.sp, s.cfa.get())
 	put(w.back, b.Const(1))
 	put(w.link, b.Const(0))
