@@ -29,7 +29,7 @@ func (s *session) FramesAt(st *value.Stack, i int, d value.Depth, frame *value.F
 	}
 	var ok bool
 	if st.User {
-		frame.Func, frame.Offset, frame.Module, ok = s.userSymbol(st.PID, addr)
+		frame.Func, frame.Offset, frame.Module, ok = s.userFunction(st, i)
 	} else {
 		sym := s.kernelSymbols().Symbol(addr)
 		frame.Func, frame.Offset, frame.Module, ok = sym.Name, sym.Offset, sym.Module, sym.OK
@@ -66,6 +66,28 @@ func (s *session) FramesAt(st *value.Stack, i int, d value.Depth, frame *value.F
 	*frame = whole
 	frame.File, frame.Line = src.At.File, int(src.At.Line)
 	f(frame)
+}
+
+// userFunction is the function that address i of a user stack is in, with the distance from its start.
+// A call that never returns may be the end of a function: the address behind it, where the call would
+// return to, is that of the next function or of none.
+func (s *session) userFunction(st *value.Stack, i int) (name string, offset uint64, module string, ok bool) {
+	addr := st.Addrs[i]
+	name, offset, module, ok = s.userSymbol(st.PID, addr)
+	if i == 0 || ok && offset != 0 {
+		return name, offset, module, ok
+	}
+	// Code that ends a signal's handler is returned to at its start, and what the signal interrupted
+	// stands behind it.
+	if i > 1 {
+		if _, before, _, found := s.userFunction(st, i-1); found && before == 0 {
+			return name, offset, module, ok
+		}
+	}
+	if caller, at, its, found := s.userSymbol(st.PID, addr-1); found {
+		return caller, at + 1, its, true
+	}
+	return name, offset, module, ok
 }
 
 // Truncated reports whether a stack was not followed to its end, or may be wrong.
