@@ -1,6 +1,7 @@
 package insn
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,6 +20,38 @@ func ReturnOffsets(set Set, code []byte) ([]uint64, error) {
 		if set.IsReturn(code[at:]) {
 			out = append(out, uint64(at))
 		}
+		at += n
+	}
+	return out, nil
+}
+
+// Exits are the ways out of the code of a function but by a call that does not return.
+type Exits struct {
+	Returns []uint64 // offsets of the return instructions
+	Away    []int64  // where jumps to other code lead, from the start of the function
+	Unknown bool     // a jump leads where only the run knows, other than by a table of the function's own
+}
+
+// ExitsOf finds the ways out of a function of 64-bit code. It fails as [ReturnOffsets] does.
+func ExitsOf(set Set, code []byte) (out Exits, err error) {
+	var before []byte // the instruction in front
+	for at := 0; at < len(code); {
+		n := set.Len(code[at:])
+		if n == 0 {
+			return Exits{}, fmt.Errorf("the instruction at offset %d is not understood", at)
+		}
+		this := code[at : at+n]
+		switch to, way := set.jump(this, before); {
+		case set.IsReturn(this):
+			out.Returns = append(out.Returns, uint64(at))
+		case way == jumpsAnywhere:
+			out.Unknown = true
+		case way == jumpsTo:
+			if to += int64(at); to < 0 || to >= int64(len(code)) {
+				out.Away = append(out.Away, to)
+			}
+		}
+		before = this
 		at += n
 	}
 	return out, nil
@@ -71,4 +104,83 @@ func NearBoundaries(set Set, code []byte, offset uint64) string {
 		return ""
 	}
 	return strings.Join(near[:len(near)-1], ", ") + map[bool]string{true: " and "}[len(near) > 1] + near[len(near)-1]
+}
+
+// A jumpWay says how far it is known where a jump leads.
+type jumpWay uint8
+
+const (
+	jumpsNot      jumpWay = iota // it is no jump, or one by a table
+	jumpsTo                      // to a place that the instruction has
+	jumpsAnywhere                // to what a register or memory has
+)
+
+// jump says where a jump, which may depend on a condition, leads: from its own start. Compilers make
+// tables for the cases of a switch, and jump by them after they have added up the address.
+func (s Set) jump(code, before []byte) (to int64, way jumpWay) {
+	if s == ARM64 {
+		return jumpARM64(code, before)
+	}
+	d, ok := decodeX86(code, s == AMD64)
+	if !ok || d.enc != legacy || d.table > 1 {
+		return 0, jumpsNot
+	}
+	end := int64(d.At)
+	switch near := d.table == 0; {
+	case near && (d.op>>4 == 7 || d.op == 0xeb || d.op>>2 == 0xe0>>2):
+		return end + int64(int8(d.imm8)), jumpsTo
+	case near && d.op == 0xe9, !near && d.op>>4 == 8:
+		if end < 4 {
+			return 0, jumpsAnywhere
+		}
+		return end + int64(int32(binary.LittleEndian.Uint32(code[end-4:]))), jumpsTo
+	case near && d.op == 0xff && (d.reg() == 4 || d.reg() == 5):
+		// With indirect branch tracking jumps by a table have a prefix, others have not. A table at a fixed
+		// address is in the instruction itself, with an index and no base.
+		byTable := d.has(segment) || d.inMemory() && d.modRM&7 == 4 && d.modRM>>6 == 0 && d.sib&7 == 5
+		if byTable || !d.inMemory() && addsInto(before, d.modRM&7|d.rex&1<<3) {
+			return 0, jumpsNot
+		}
+		return 0, jumpsAnywhere
+	}
+	return 0, jumpsNot
+}
+
+// addsInto reports whether an instruction adds a register of 64 bits to the one of a number.
+func addsInto(code []byte, register byte) bool {
+	d, ok := decodeX86(code, true)
+	if !ok || d.enc != legacy || d.table != 0 || !d.rexW() || d.inMemory() {
+		return false
+	}
+	switch d.op {
+	case 0x01:
+		return d.modRM&7|d.rex&1<<3 == register
+	case 0x03:
+		return d.reg()|d.rex&4<<1 == register
+	}
+	return false
+}
+
+// jumpARM64 is jump for arm64: B, B.cond, CBZ, CBNZ, TBZ, TBNZ, and BR with its authenticating kin.
+func jumpARM64(code, before []byte) (to int64, way jumpWay) {
+	w := binary.LittleEndian.Uint32(code)
+	// field is a signed distance of so many bits in words, from a bit on.
+	field := func(from, bits uint) int64 { return int64(int32(w<<(32-from-bits))>>(32-bits)) * 4 }
+	switch {
+	case w&0xfc000000 == 0x14000000:
+		return field(0, 26), jumpsTo
+	case w&0xff000000 == 0x54000000, w&0x7e000000 == 0x34000000:
+		return field(5, 19), jumpsTo
+	case w&0x7e000000 == 0x36000000:
+		return field(5, 14), jumpsTo
+	case w&0xfffffc1f == 0xd61f0000, w&0xfefff800 == 0xd61f0800:
+		// ADD (shifted or extended register) of 64 bits into the register that it jumps to.
+		if len(before) == 4 {
+			if add := binary.LittleEndian.Uint32(before); add&0xff000000 == 0x8b000000 && add&31 == w>>5&31 {
+				return 0, jumpsNot
+			}
+		}
+		return 0, jumpsAnywhere
+	}
+	return 0, jumpsNot
 }
