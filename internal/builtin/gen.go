@@ -83,6 +83,9 @@ type Gen interface {
 	// provide the tables of the process. doubt is then what the number of the stack
 	// is to have set: object.StackDoubted unless frame pointers are known to do.
 	Unwinds() bool
+	// ReturnAddress is where the function returns to that the program runs at the return instruction
+	// of; nil if it runs elsewhere.
+	ReturnAddress() *ir.Value
 	Unwind(at syntax.Node, pid, frames *ir.Value, limit int, ask func()) (number, count, doubt *ir.Value)
 	// MapOf is the number of the script map of a name.
 	MapOf(name string) int

@@ -238,6 +238,11 @@ func takeStack(g Gen, c *Call, dst *ir.Value, user bool) *ir.Value {
 	depth := min(t.Limit, g.Context().O.Machine.MaxStack())
 	byPointers := func() {
 		flags := stackFlags(g, user)
+		if user && g.Context().Group.Mech().AtReturn {
+			// A frame has to be changed, which the kernel's map does not allow.
+			spillStack(g, t, depth, flags, id)
+			return
+		}
 		got := Helper(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(depth)), flags)
 		b.Store(id, 0, 8, got)
 		// The kernel's map has one place for each hash; another stack with the same one is
@@ -325,6 +330,13 @@ func spillStack(g Gen, t *types.Stack, depth int, flags, id *ir.Value) {
 	got := Helper(g, asm.FnGetStack, g.Context().Ctx, frames, Number(g, int64(8*depth)), flags)
 	b.Store(id, 0, 8, got)
 	g.When(b.Arith(ir.SLt, Number(g, 0), got), func() {
+		// The function's own frame pointer is that of its caller again: the walk misses where that
+		// goes on, and has the function in its place.
+		if t.User {
+			if ret := g.ReturnAddress(); ret != nil {
+				b.Store(frames, 0, 8, ret)
+			}
+		}
 		h := numberOf(g, frames, depth)
 		h = b.Or(b.LShr(h, 2), 1<<61)
 		keepStack(g, t, h, frames, id)

@@ -119,6 +119,17 @@ func (f *File) Unwinds() bool {
 		"swapcontext"}, func(word string) bool { return bytes.Contains(names, []byte(word)) })
 }
 
+// throwing are words in the names that files import which throw exceptions, or have them pass through: of
+// C++, Rust and what else is built on the same unwinder.
+var throwing = []string{"__gxx_personality", "__gnat_personality", "__objc_personality", "rust_eh_personality",
+	"_d_eh_personality", "_Unwind_Resume", "_Unwind_RaiseException", "libstdc++", "libc++"}
+
+// Throws reports whether exceptions may pass through functions of the file, by what it needs of other files.
+func (f *File) Throws() bool {
+	names := f.Section(".dynstr")
+	return slices.ContainsFunc(throwing, func(word string) bool { return bytes.Contains(names, []byte(word)) })
+}
+
 // CodeSpan is the lowest address of a segment with code, which the kernel tells of a program that
 // runs (mm->start_code), and the end of the highest.
 func (f *File) CodeSpan() (low, high uint64) { return f.span(elf.PF_X) }

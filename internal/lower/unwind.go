@@ -174,7 +174,13 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 	cb, fn := f.inCallback(at, 2, func(next, stop *ir.Block) { w.frame(next, stop, space, frames, window) })
 	regs := f.b.CallPtr(int(asm.FnTaskPtRegs), f.b.CallPtr(int(asm.FnGetCurrentTaskBtf)))
 	a := f.m.o.Probe.Machine.Arch()
-	pc := f.b.U64(regs, a.IP)
+	pc, sp := f.b.U64(regs, a.IP), f.b.U64(regs, a.SP)
+	if ret := f.ReturnAddress(); ret != nil {
+		pc = f.codeAddress(ret)
+		if a.Link == 0 {
+			sp = f.b.Add(sp, 8)
+		}
+	}
 	trampoline, returns := f.unknownZero(), f.unknownZero()
 	rounds := w.limit
 	if w.probes != nil {
@@ -184,7 +190,7 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 	cb.setup = append(cb.setup, func(frame *ir.Value) {
 		b := f.b
 		b.Store(frame, w.pc, 8, pc)
-		b.Store(frame, w.sp, 8, b.U64(regs, a.SP))
+		b.Store(frame, w.sp, 8, sp)
 		b.Store(frame, w.fp, 8, b.U64(regs, a.FP))
 		b.Store(frame, w.trampoline, 8, trampoline)
 		b.Store(frame, w.returns, 8, returns)
@@ -388,4 +394,22 @@ func (w *walk) search(p *ir.Value, first, n, size, width int, want *ir.Value) *i
 		lo = b.Arith(ir.Add, lo, b.And(b.Xor(above, -1), int64(step)))
 	}
 	return lo
+}
+
+// ReturnAddress is where the function returns to that a program runs at the return instruction of; nil if it
+// runs elsewhere.
+func (f *fn) ReturnAddress() *ir.Value {
+	m := f.g.Mech()
+	if !m.AtReturn {
+		return nil
+	}
+	b := f.b
+	regs, a := m.Regs(f.ctx), f.m.o.Probe.Machine.Arch()
+	if a.Link > 0 {
+		return b.U64(regs, a.Link)
+	}
+	word := f.Temp("return", 8, 8)
+	b.Store(word, 0, 8, f.konst(0)) // what is there if it cannot be read
+	b.Call(int(asm.FnProbeReadUser), word, f.konst(8), b.U64(regs, a.SP))
+	return b.U64(word, 0)
 }

@@ -10,6 +10,7 @@ import (
 type Place struct {
 	Offset  uint64   // in the file, bytes
 	Returns []uint64 // in the file: the return instructions, if those are to be traced instead of the return
+	Kept    bool     // at these the return address is that of the caller, and the function's frame is gone
 	ABI     arch.ABI
 	GoMinor int       // N of the Go 1.N that compiled it, 0 if that is not known
 	Func    uint64    // address of the function

@@ -393,6 +393,9 @@ type Mechanism struct {
 	// Sleepable is the feature by which programs may wait for pages of the process they
 	// run in; nil: they may not.
 	Sleepable *machine.Feature
+	// AtReturn: programs run at a return instruction, and the function has left its frame. Stacks
+	// begin with its caller.
+	AtReturn bool
 	// Whole is the event that the program is on where the points are parts of it, as a
 	// section of libbpf has it.
 	Whole string

@@ -176,6 +176,7 @@ var mayName = map[string][]string{
 	"types/names.go":          {"count"},           // the type count_t
 	"view/derive/annotate.go": {"name", "show"},    // words of annotations
 	"lower/lower.go":          {"stacks"},          // a map of hawk's own
+	"lower/unwindprobes.go":   {"stack"},           // a member of a structure of the kernel
 	"output/shown.go":         {"hist", "tseries"}, // types of JSON records
 	"session/run.go":          {"exit", "signal"},  // reasons for an end
 	// a field of the kernel's tasks

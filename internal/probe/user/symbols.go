@@ -133,9 +133,9 @@ func matchFile(p *probe.Point, o *probe.Options, path string, file *exe.File, re
 		return []*probe.Point{&q}, nil
 	}
 	// Only returns need it, and it takes a look at all symbols.
-	var unreturning map[uint64]string
+	var facts *returnFacts
 	if returns {
-		unreturning = unreturningIn(file)
+		facts = returnFactsOf(file)
 	}
 	if p.Provider == "" && !p.Pattern.Fn.HasWild() {
 		// One name is looked up by itself: a list of all functions takes a hundred times as long.
@@ -144,7 +144,7 @@ func matchFile(p *probe.Point, o *probe.Options, path string, file *exe.File, re
 			return nil, nil
 		}
 		warnChosen(p, o, path, sym)
-		q.Place = symbolPlace(&q, o, file, sym, returns, unreturning)
+		q.Place = symbolPlace(&q, o, file, sym, facts)
 		return []*probe.Point{&q}, nil
 	}
 	match := symbolMatcher(p)
@@ -166,7 +166,7 @@ func matchFile(p *probe.Point, o *probe.Options, path string, file *exe.File, re
 			}
 			r := q
 			r.Func = sym.Name
-			pl := symbolPlace(&r, o, file, sym, returns, unreturning)
+			pl := symbolPlace(&r, o, file, sym, facts)
 			if errors.Is(pl.Err, errNoReturn) && !o.ForListing {
 				continue
 			}

@@ -32,22 +32,39 @@ func init() {
 	}
 }
 
-// unreturningIn are the addresses of such functions in a file, whatever other
-// names they have.
-func unreturningIn(file *exe.File) map[uint64]string {
-	return unreturningFact.Of(file)
+// returnFacts are what matters to probes on the returns of a file's functions.
+type returnFacts struct {
+	// unreturning are the addresses of functions that a probe on their return would break, whatever other
+	// names they have.
+	unreturning map[uint64]string
+	// throws says that exceptions may pass through functions of the file. cold has the parts of these that
+	// compilers put elsewhere, by the name of the function.
+	throws bool
+	cold   map[string]exe.Symbol
 }
 
-var unreturningFact = exe.FactOf(lookForUnreturning)
+func returnFactsOf(file *exe.File) *returnFacts { return returnFact.Of(file) }
 
-// lookForUnreturning finds them by all of their names: symbols, and what the file imports.
-func lookForUnreturning(file *exe.File) map[uint64]string {
+var returnFact = exe.FactOf(lookForReturns)
+
+// coldSuffix is what GCC and LLVM name the part of a function by that is rarely reached.
+const coldSuffix = ".cold"
+
+// lookForReturns finds functions by all of their names: symbols, and what the file imports.
+func lookForReturns(file *exe.File) *returnFacts {
 	at := map[uint64]string{}
+	facts := &returnFacts{unreturning: at, throws: file.Throws(), cold: map[string]exe.Symbol{}}
 	// An address is remembered rather than a name: aliases, as __GI_ ones, are the same code.
 	for r := range file.Symbols() {
-		if why := unreturning[string(r.Name)]; why != "" && r.Addr != 0 {
+		name := string(r.Name)
+		if why := unreturning[name]; why != "" && r.Addr != 0 {
 			at[r.Addr] = why
 		}
+		if of, cold := strings.CutSuffix(name, coldSuffix); cold {
+			facts.cold[of] = r.Symbol()
+		}
+		// A program that is linked with no other file has its own.
+		facts.throws = facts.throws || name == "__gxx_personality_v0" || name == "rust_eh_personality"
 	}
 	imports, unwinds := "the program may leave what it calls by an exception, or on another stack", file.Unwinds()
 	for _, s := range file.Imports(nil) {
@@ -65,12 +82,12 @@ func lookForUnreturning(file *exe.File) map[uint64]string {
 	if file.Entry != 0 {
 		at[file.Entry] = unreturning["_start"]
 	}
-	return at
+	return facts
 }
 
 // returnUnsafe reports why no probe must be put on the return of a function.
-func returnUnsafe(p *probe.Point, sym exe.Symbol, unreturning map[uint64]string) error {
-	why := unreturning[sym.Addr]
+func returnUnsafe(p *probe.Point, sym exe.Symbol, facts *returnFacts) error {
+	why := facts.unreturning[sym.Addr]
 	if why == "" {
 		return nil
 	}

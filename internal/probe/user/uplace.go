@@ -21,22 +21,21 @@ func warnChosen(p *probe.Point, o *probe.Options, path string, sym exe.Symbol) {
 	}
 }
 
-// symbolPlace finds the instruction of a probe on a function. unreturning is
-// what no return probes can be put on.
-func symbolPlace(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol, returns bool,
-	unreturning map[uint64]string) *probe.Place {
+// symbolPlace finds the instruction of a probe on a function, or on its return if there are facts about
+// returns.
+func symbolPlace(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol, facts *returnFacts) *probe.Place {
 	off, ok := file.Offset(sym.Addr)
 	if !ok {
 		return &probe.Place{Err: fmt.Errorf("%s of %s is not in a segment of the file", sym.Name, p.Target)}
 	}
 	pl := &probe.Place{Offset: file.Start + off + p.Offset, ABI: symbolABI(file, sym), GoMinor: goMinor(file),
 		Func: sym.Addr, Size: sym.Size, Args: &probe.UserArgs{}}
-	if returns && file.IsGoCode(sym.Addr) {
+	if facts != nil && file.IsGoCode(sym.Addr) {
 		pl.Returns, pl.Err = returnPlaces(o, file, sym, pl.ABI)
 		return pl
 	}
-	if returns {
-		pl.Unsafe = returnUnsafe(p, sym, unreturning)
+	if facts != nil {
+		setReturn(p, o, file, sym, facts, pl)
 	}
 	if p.Offset == 0 || o.Unsafe {
 		// The rule and its words are bpftrace's.
@@ -87,6 +86,76 @@ func returnPlaces(o *probe.Options, file *exe.File, sym exe.Symbol, x arch.ABI) 
 		offsets[i] += file.Start + base
 	}
 	return offsets, nil
+}
+
+// setReturn decides how the return of a function is traced that is no Go code. The kernel's return probes
+// replace the return address, where the unwinder then finds a function that does not exist: an exception that
+// passes through is not caught, and ends the program. So functions of files with exceptions are traced at
+// their return instructions, if these are all the ways out. Of the others patterns pass over; one that is
+// named is traced by the kernel's means.
+func setReturn(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol, facts *returnFacts, pl *probe.Place) {
+	if pl.Unsafe = returnUnsafe(p, sym, facts); pl.Unsafe != nil || !facts.throws {
+		return
+	}
+	const why = "an exception that passes through a function whose return is probed ends the program"
+	offsets, err := keptReturns(o, file, sym, facts, pl.ABI)
+	named := p.Pattern == nil || !p.Pattern.Fn.HasWild()
+	switch {
+	case err == nil:
+		pl.Returns, pl.Kept = offsets, true
+	case o.Unsafe || o.ForListing:
+	case errors.Is(err, errNoReturn):
+		pl.Err = fmt.Errorf("%s of %s has %w", sym.Name, p.Target, err)
+	case named:
+		o.Warn(p, "%s of %s %v: %s", sym.Name, p.Target, err, why)
+	default:
+		pl.Unsafe = fmt.Errorf("%s of %s %w: %s", sym.Name, p.Target, err, why)
+	}
+}
+
+// keptReturns finds the return instructions of a function, if it ends by these alone. The error is a clause
+// about the function.
+func keptReturns(o *probe.Options, file *exe.File, sym exe.Symbol, facts *returnFacts, x arch.ABI) ([]uint64, error) {
+	set := setOf(x, o.Machine.Arch())
+	exits := func(s exe.Symbol) (out insn.Exits, err error) {
+		code := file.Code(s.Addr, s.Size)
+		if set == 0 || set == insn.I386 || s.Size == 0 || code == nil {
+			return out, errors.New("has no code that hawk reads")
+		}
+		return insn.ExitsOf(set, code)
+	}
+	out, err := exits(sym)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read, as %w", err)
+	}
+	cold := facts.cold[sym.Name]
+	leads := func(from exe.Symbol, to int64, into exe.Symbol) bool {
+		return from.Addr+uint64(to)-into.Addr < into.Size
+	}
+	away, goesCold := out.Unknown, false
+	for _, to := range out.Away {
+		goesCold = true
+		away = away || !leads(sym, to, cold)
+	}
+	if goesCold && !away {
+		// The rest of the function may come back, and may not return by itself: it has another name.
+		rest, err := exits(cold)
+		away = err != nil || rest.Unknown || len(rest.Returns) > 0
+		for _, to := range rest.Away {
+			away = away || !leads(cold, to, sym)
+		}
+	}
+	base, ok := file.CodeOffset(sym.Addr)
+	switch {
+	case away || !ok:
+		return nil, errors.New("may end with a jump to other code")
+	case len(out.Returns) == 0:
+		return nil, errNoReturn
+	}
+	for i := range out.Returns {
+		out.Returns[i] += file.Start + base
+	}
+	return out.Returns, nil
 }
 
 // boundaryError explains why a probe must not be put at an offset into a
@@ -144,7 +213,7 @@ func addressPlace(p *probe.Point, o *probe.Options, file *exe.File, returns bool
 	case returns && file.IsGoCode(sym.Addr):
 		pl.Returns, pl.Err = returnPlaces(o, file, sym, pl.ABI)
 	case returns:
-		pl.Unsafe = returnUnsafe(p, sym, unreturningIn(file))
+		setReturn(p, o, file, sym, returnFactsOf(file), pl)
 	case !found && o.Unsafe:
 		o.Warn(p, "0x%x is in no function of %s; a probe that is not at the start of an instruction can crash "+
 			"traced programs", p.Address, p.Target)

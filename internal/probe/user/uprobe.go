@@ -54,7 +54,8 @@ var _ = probe.Define(probe.Kind{
 	Aliases: []string{"ur"},
 	Doc: "Fires when a function of a program or library returns. Functions of Go programs are traced at " +
 		"their return instructions, since their stacks do not allow more; `args` has their results by name, `r0`, " +
-		"`r1` and so on where they have none.",
+		"`r1` and so on where they have none. So are those of C++ and Rust, since exceptions do not find their way " +
+		"past the return addresses that the kernel's return probes put on the stack.",
 	Example: `uretprobe:libc:malloc / retval == 0 / { @failed[comm] = count(); }`,
 	Forms:   []string{"uretprobe:binary:function", "uretprobe:binary:cpp:name"},
 	Has: probe.HasArgs | probe.HasRetval | probe.HasRegs | probe.HasFunc | probe.HasUserAddrs | probe.HasCtx |
@@ -201,6 +202,10 @@ func planUprobe(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*pr
 func uprobeMechanism(p *probe.Point, multi bool) *probe.Mechanism {
 	returns := p.Kind.Retval != nil
 	switch {
+	case p.Place.Kept && multi:
+		return &keptReturnMulti
+	case p.Place.Kept:
+		return &keptReturnPerf
 	case returns && p.Place.Returns != nil && multi:
 		return &goReturnMulti
 	case returns && p.Place.Returns != nil:
@@ -222,7 +227,17 @@ var (
 	uretprobePerf  = userMechanism("perf uretprobe", false, true)
 	goReturnMulti  = returnSites(uretprobeMulti, "uprobe.multi at return instructions", true)
 	goReturnPerf   = returnSites(uretprobePerf, "perf uprobe at return instructions", false)
+
+	keptReturnMulti = keptReturn(goReturnMulti)
+	keptReturnPerf  = keptReturn(goReturnPerf)
 )
+
+// keptReturn is m where what is seen is to be that of the kernel's return probes: the stack begins with
+// the caller.
+func keptReturn(m probe.Mechanism) probe.Mechanism {
+	m.AtReturn = true
+	return m
+}
 
 // userMechanism attaches to functions of user space, by one link for many or a
 // perf event for each.

@@ -11,6 +11,8 @@ var _ = probe.AddMechanisms(map[probe.MechanismID]*probe.Mechanism{
 	"uretprobe.perf":         &uretprobePerf,
 	"uretprobe.places.multi": &goReturnMulti,
 	"uretprobe.places.perf":  &goReturnPerf,
+	"uretprobe.kept.multi":   &keptReturnMulti,
+	"uretprobe.kept.perf":    &keptReturnPerf,
 	"usdt.multi":             &usdtMulti,
 	"usdt.perf":              &usdtPerf,
 	"usdt.later.multi":       &laterMulti,
