@@ -37,6 +37,45 @@ func TestRenderAddresses(t *testing.T) {
 	}
 }
 
+// TestArguments checks texts of arguments and results, which damaged records give as well.
+func TestArguments(t *testing.T) {
+	raw := make([]byte, 8*argumentsMost)
+	for i, n := range []uint64{1<<32 | 0xfffffffe, 5, 0x1234} {
+		binary.NativeEndian.PutUint64(raw[8*i:], n)
+	}
+	for _, c := range []struct{ described, want string }{
+		{"", "(0x1fffffffe, 0x5)"},
+		{",", ""},
+		{",e0fd,I1count,x2p,", "fd=-2 count=5 p=0x1234"},
+		{",i0fd,x6s,B0b,C0h,", "fd=8589934590 s=? b=254 h=65534"},
+		{",od,e9fd,e,", "fd=?"},
+	} {
+		if got := argumentsAsText(c.described, raw, 2); got != c.want {
+			t.Errorf("%q shows %q, want %q", c.described, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		letter byte
+		kernel bool
+		n      uint64
+		want   value.Value
+	}{
+		{'e', true, 0xfffffffe, value.Text("-2(ENOENT)")},
+		{'e', false, 0xfffffffe, value.Int(-2)},
+		{'x', true, ^uint64(1), value.Text("-2(ENOENT)")},
+		{'x', true, 0xffff888000000000, value.Pointer(0xffff888000000000)},
+		{'r', true, 0xfffffff3, value.Text("-13(EACCES)")},
+		{'r', true, 0xfffff000, value.Int(0xfffff000)},
+		{'I', true, 1 << 63, value.Uint(1 << 63)},
+		{'v', true, 1, value.Text("-")},
+		{0, true, 7, value.Pointer(7)},
+	} {
+		if got := resultAs(c.letter, c.kernel, c.n); got != c.want {
+			t.Errorf("%#x as %c is %v, want %v", c.n, c.letter, got, c.want)
+		}
+	}
+}
+
 func TestParseIP(t *testing.T) {
 	for text, want := range map[string][]byte{
 		"10.0.0.1": {10, 0, 0, 1},

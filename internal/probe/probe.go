@@ -163,6 +163,9 @@ type Kind struct {
 	FileEach bool
 	// Args is the type of args at a point; nil if the kind has none.
 	Args func(p *Point, o *Options) (*types.Struct, error)
+	// Proto is what the function of a point takes and returns, as Args has it at a call and Retval; nil: points are
+	// on no function.
+	Proto func(p *Point, o *Options) (*types.Struct, types.Type, error)
 	// Ctx is the struct that ctx points to; nil: it points to nothing known.
 	Ctx func(p *Point, o *Options) (types.Type, error)
 	// Retval is the type of retval, given HasRetval.

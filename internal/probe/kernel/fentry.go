@@ -51,6 +51,7 @@ var _ = probe.Define(probe.Kind{
 	List:     probe.ListMatches,
 	Describe: describeFexit,
 	Args:     fentryArgs,
+	Proto:    callProto,
 	Retval:   fexitRetval,
 	Types:    moduleType,
 	Plan:     planFentry(&fexitMechanism, &fexitProgram),

@@ -41,6 +41,7 @@ var _ = probe.Define(probe.Kind{
 	List:     probe.ListMatches,
 	Describe: describeKprobe,
 	Args:     kprobeArgs,
+	Proto:    callProto,
 	Ctx:      probe.RegisterContext,
 	Types:    moduleType,
 	Plan:     planKprobe(&kprobeMulti, &kprobePerf),
@@ -66,6 +67,7 @@ var _ = probe.Define(probe.Kind{
 	Ctx:      probe.RegisterContext,
 	Retval:   func(*probe.Point, *probe.Options) (types.Type, error) { return types.Int64, nil },
 	Types:    moduleType,
+	Proto:    callProto,
 	Plan:     planKprobe(&kretprobeMulti, &kretprobePerf),
 })
 

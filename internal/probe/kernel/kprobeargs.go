@@ -31,6 +31,15 @@ func kprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	return callStruct("kprobe:"+p.Func+"_args", f.Params, o.Machine.Arch()), nil
 }
 
+// callProto is what a function takes and returns.
+func callProto(p *probe.Point, o *probe.Options) (*types.Struct, types.Type, error) {
+	f, err := kprobeProto(p, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return callStruct("", f.Params, o.Machine.Arch()), f.Result, nil
+}
+
 // kprobeProto is the prototype of a function, in the module that the script
 // names or the kernel lists.
 func kprobeProto(p *probe.Point, o *probe.Options) (*types.Func, error) {

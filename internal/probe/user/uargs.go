@@ -50,6 +50,24 @@ func pointFunc(p *probe.Point) string {
 // uprobeArgs is the type of args of a uprobe. Arguments that programs cannot read have no field,
 // but a message that says why.
 func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
+	return argsOrResults(p, o, p.Kind.Retval != nil)
+}
+
+// uprobeProto is what a function takes and returns.
+func uprobeProto(p *probe.Point, o *probe.Options) (*types.Struct, types.Type, error) {
+	if p.Place == nil || p.Place.ABI.IsGo() {
+		return nil, nil, errors.New("functions of Go have several results")
+	}
+	fn, err := userFunc(p, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	args, err := argsOrResults(p, o, false)
+	return args, fn.Result.Type, err
+}
+
+// argsOrResults is uprobeArgs of what a function takes or, in Go, returns.
+func argsOrResults(p *probe.Point, o *probe.Options, results bool) (*types.Struct, error) {
 	pl := p.Place
 	if pl.Args == nil {
 		return nil, fmt.Errorf("args can not be used in %s: only functions have arguments", p.Name())
@@ -78,7 +96,7 @@ func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	a := placer{abi: pl.ABI, rust: fn.Rust, arch: o.Machine.Arch()}
 	a.result(fn.Result.Shape)
 	params, places := fn.Params, a.params(fn)
-	if p.Kind.Retval != nil {
+	if results {
 		if params, places = fn.Results, a.results(fn); len(params) == 0 {
 			return nil, fmt.Errorf("%s has no results", pointFunc(p))
 		}
