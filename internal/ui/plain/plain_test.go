@@ -12,6 +12,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/ui/live/livetest"
+	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -50,6 +51,26 @@ func TestTables(t *testing.T) {
 	}
 	if i := strings.IndexAny(b.String(), "\x1b\x07\u202e"); i >= 0 {
 		t.Errorf("something acts on terminals: %q", b.String()[max(i-20, 0):])
+	}
+}
+
+// TestWidths: columns stand below each other whatever names are made of, as in the terminal view.
+func TestWidths(t *testing.T) {
+	v := New([]*view.Map{livetest.Reads}, Options{Rows: 9})
+	var b bytes.Buffer
+	v.Open(&b)
+	p := &livetest.Player{To: v, Comms: []string{"日本語", "\u200bzero", "e\u0301", "plain"}}
+	p.Begin()
+	p.Second()
+	p.End()
+	_, table, _ := strings.Cut(b.String(), "4 keys\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	widths := map[int]bool{}
+	for line := range strings.SplitSeq(table, "\n") {
+		widths[tty.Width(line)] = true
+	}
+	if strings.Count(table, "\n") != 4 || len(widths) != 1 || strings.Contains(table, "\u200b") {
+		t.Errorf("lines of %v columns:\n%s", widths, table)
 	}
 }
 
