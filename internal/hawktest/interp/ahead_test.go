@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -45,17 +46,22 @@ type prepared struct {
 
 // processors is for how many processors the script of a seed is compiled: what the recorded machine has room for, as
 // hawk does there. One of 16 is for 32 and one for 256, as are programs for others. They read aggregations in loops,
-// through all rounds of which the verifier goes where there is no loop budget, and write to several ring buffers.
-// Features of older kernels go by the remainder of the seed, so that it is not looked at here.
+// and write to several ring buffers. Where there is no loop budget the verifier goes through all rounds of each loop,
+// on each way that leads there, so that fewer of those are for many.
 func processors(seed uint64, recorded *machine.Machine) int {
-	room := types.PowerOfTwo(recorded.PossibleCPUs())
-	switch seed / uint64(len(older)) % 16 {
+	turn := seed / uint64(len(older)) // the features go by the remainder
+	often := uint64(16)
+	if slices.Contains(without(seed), machine.MayGoto) {
+		often = 256
+	}
+	switch room := types.PowerOfTwo(recorded.PossibleCPUs()); turn % often {
 	case 5:
 		return max(room, 32)
 	case 10:
 		return machine.PortableCPUs
+	default:
+		return room
 	}
-	return room
 }
 
 // prepare compiles and interprets the script for a recorded machine.
