@@ -58,6 +58,10 @@ func (c *command) noMode(ds *source.Diagnostics) error {
 		point := d.Span.Text()
 		switch {
 		case d.Severity != source.Error:
+		case d.Code == "kernel":
+			// The first says it all. What scripts can do instead, a tool cannot.
+			which, _, _ := strings.Cut(strings.Join(d.Hints, "\nHINT: "), "; ")
+			return fmt.Errorf("%s: %s%s", c.tool.Name, d.Msg, hinted(which))
 		case d.Code == "missing-probe" && !strings.Contains(point, "$"):
 			c.asked(point, false)
 		case d.Code != "undefined-map" || len(d.Hints) > 0:
@@ -68,6 +72,14 @@ func (c *command) noMode(ds *source.Diagnostics) error {
 		return nil
 	}
 	return c.needs()
+}
+
+// hinted is a hint as it is put behind an error, "" if there is none.
+func hinted(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "\nHINT: " + text
 }
 
 // needs is the error for what a tool asks for and that is not there.
