@@ -36,85 +36,7 @@ func (p *parser) specifiers() specs {
 	var s specs
 	var b base
 	start := p.peek()
-	for {
-		if p.attributes(&s.attrs) {
-			continue
-		}
-		t := p.peek()
-		if t.kind != name {
-			break
-		}
-		switch t.text {
-		case "typedef":
-			s.typedef = true
-			p.take()
-			continue
-		case "extern", "static", "inline", "__inline", "__inline__", "register", "auto", "const",
-			"volatile", "restrict",
-			"__const", "__const__", "__volatile", "__volatile__", "__restrict__", "_Noreturn", "noreturn",
-			"_Thread_local", "__thread", "constexpr":
-			p.take()
-			continue
-		case "_Atomic":
-			p.take()
-			if p.accept("(") {
-				if t, ok := p.typeName(); ok {
-					s.typ = t
-				}
-				p.expect(")")
-			}
-			continue
-		case "typeof", "__typeof__", "__typeof":
-			p.take()
-			p.expect("(")
-			t, ok := p.typeName()
-			if !ok {
-				p.unexpected("typeof is supported for types only")
-			}
-			p.expect(")")
-			s.typ = t
-			continue
-		}
-		if s.typ != nil {
-			break
-		}
-		if isBaseWord(t.text) {
-			b.word(p.take())
-			continue
-		}
-		if b.any {
-			break
-		}
-		switch t.text {
-		case "struct", "union":
-			p.take()
-			s.typ, s.body = p.record(t, &s.attrs), true
-			continue
-		case "enum":
-			p.take()
-			s.typ = p.enum(t, &s.attrs)
-			continue
-		}
-		if typ, ok := p.unit.typeNamed(t.text); ok {
-			p.take()
-			s.typ = typ
-			continue
-		}
-		// A name that stands for nothing known: a type, unless a type follows.
-		next := p.second()
-		p.take()
-		if next.kind == name && (isBaseWord(next.text) || next.text == "struct" ||
-			next.text == "union" || next.text == "enum") {
-			continue
-		}
-		if !(next.kind == name || next.is("*") || next.is("(") || next.is(";") || next.is(")")) {
-			panic(syntaxError{t, "'" + t.text + "' is not known as a type"})
-		}
-		// It may be defined later, or in the kernel's type information: convert asks again.
-		s.typ = &ctype{kind: unknownKind, name: t}
-		if t.file != nil && t.file.script {
-			p.resolve(s.typ) // in headers nobody may want it
-		}
+	for p.attributes(&s.attrs) || p.qualifier(&s) || p.typeWord(&s, &b) {
 	}
 	if s.typ == nil {
 		if !b.any {
@@ -123,6 +45,94 @@ func (p *parser) specifiers() specs {
 		s.typ = b.typ(start)
 	}
 	return s
+}
+
+// qualifier takes a word that may stand in front of a type or behind it. Some name the type as well.
+func (p *parser) qualifier(s *specs) bool {
+	t := p.peek()
+	if t.kind != name {
+		return false
+	}
+	switch t.text {
+	case "typedef":
+		s.typedef = true
+		p.take()
+	case "extern", "static", "inline", "__inline", "__inline__", "register", "auto", "const",
+		"volatile", "restrict",
+		"__const", "__const__", "__volatile", "__volatile__", "__restrict__", "_Noreturn", "noreturn",
+		"_Thread_local", "__thread", "constexpr":
+		p.take()
+	case "_Atomic":
+		p.take()
+		if p.accept("(") {
+			if t, ok := p.typeName(); ok {
+				s.typ = t
+			}
+			p.expect(")")
+		}
+	case "typeof", "__typeof__", "__typeof":
+		p.take()
+		p.expect("(")
+		t, ok := p.typeName()
+		if !ok {
+			p.unexpected("typeof is supported for types only")
+		}
+		p.expect(")")
+		s.typ = t
+	default:
+		return false
+	}
+	return true
+}
+
+// typeWord takes a word that is a type, or one of several that are. Where a type is known already
+// there is none: what follows is what is declared.
+func (p *parser) typeWord(s *specs, b *base) bool {
+	t := p.peek()
+	switch {
+	case t.kind != name || s.typ != nil:
+		return false
+	case isBaseWord(t.text):
+		b.word(p.take())
+		return true
+	case b.any:
+		return false
+	}
+	switch t.text {
+	case "struct", "union":
+		p.take()
+		s.typ, s.body = p.record(t, &s.attrs), true
+		return true
+	case "enum":
+		p.take()
+		s.typ = p.enum(t, &s.attrs)
+		return true
+	}
+	if typ, ok := p.unit.typeNamed(t.text); ok {
+		p.take()
+		s.typ = typ
+		return true
+	}
+	p.unknownWord(s)
+	return true
+}
+
+// unknownWord takes a name that stands for nothing known. It is a type, unless a type follows.
+func (p *parser) unknownWord(s *specs) {
+	next := p.second()
+	t := p.take()
+	if next.kind == name && (isBaseWord(next.text) || next.text == "struct" ||
+		next.text == "union" || next.text == "enum") {
+		return
+	}
+	if !(next.kind == name || next.is("*") || next.is("(") || next.is(";") || next.is(")")) {
+		panic(syntaxError{t, "'" + t.text + "' is not known as a type"})
+	}
+	// It may be defined later, or in the kernel's type information: convert asks again.
+	s.typ = &ctype{kind: unknownKind, name: t}
+	if t.file != nil && t.file.script {
+		p.resolve(s.typ) // in headers nobody may want it
+	}
 }
 
 // word adds a keyword.
