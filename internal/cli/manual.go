@@ -38,11 +38,7 @@ func roffForm(form string) string {
 func manual() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH HAWK 8 \"\" \"hawk %s\" \"System Administration\"\n", roff(Version))
-	b.WriteString(`.SH NAME
-hawk \- trace programs and the kernel with scripts compiled to eBPF
-.SH SYNOPSIS
-.nf
-`)
+	b.WriteString(manualHead)
 	for _, u := range uses() {
 		fmt.Fprintf(&b, ".B hawk %s\n", roffForm(u.operands))
 	}
@@ -51,7 +47,59 @@ hawk \- trace programs and the kernel with scripts compiled to eBPF
 			fmt.Fprintf(&b, ".B hawk %s\n", roffForm(s.word+" "+u.operands))
 		}
 	}
-	b.WriteString(`.fi
+	b.WriteString(manualDescription)
+	table := options()
+	for _, g := range groups {
+		fmt.Fprintf(&b, ".SH %s\n", g.title)
+		for i := range table {
+			if table[i].group == g.group {
+				b.WriteString(table[i].roff())
+			}
+		}
+	}
+	manualProbes(&b)
+	b.WriteString(manualConfiguration)
+	for _, s := range config.Settings() {
+		fmt.Fprintf(&b, ".TP\n.BR %s \" (%s)\"\n%s\n", roff(s.Name), roff(s.Default), roffText(s.Doc))
+	}
+	for _, g := range formatGroups() {
+		fmt.Fprintf(&b, ".SH %s\n", roff(g.title))
+		for _, f := range g.list {
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(f.name), roffText(f.doc))
+		}
+	}
+	b.WriteString(manualOutcome)
+	for _, e := range examples {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(e.command), roffText(e.doc))
+	}
+	b.WriteString(".SH SEE ALSO\n.BR bpf (2),\n.BR perf_event_open (2),\n.BR capabilities (7)\n")
+	return ascii(b.String())
+}
+
+// manualProbes is the section about the types of probes.
+func manualProbes(b *strings.Builder) {
+	b.WriteString(".SH PROBES\n")
+	for _, k := range probe.Kinds() {
+		for i, form := range k.Forms {
+			if i == 0 {
+				b.WriteString(".TP\n")
+			} else {
+				b.WriteString(".TQ\n")
+			}
+			fmt.Fprintf(b, ".B %s\n", roff(form))
+		}
+		b.WriteString(roffText(k.Doc) + "\n")
+	}
+}
+
+// Parts of the page that no table has.
+const (
+	manualHead = `.SH NAME
+hawk \- trace programs and the kernel with scripts compiled to eBPF
+.SH SYNOPSIS
+.nf
+`
+	manualDescription = `.fi
 .SH DESCRIPTION
 .B hawk
 traces a running Linux system. A script in the language of bpftrace is compiled to eBPF by hawk's own compiler, runs
@@ -69,29 +117,8 @@ what follows
 .B \-\-
 and begins with two dashes are options that it declares with
 .BR getopt ().
-`)
-	table := options()
-	for _, g := range groups {
-		fmt.Fprintf(&b, ".SH %s\n", g.title)
-		for i := range table {
-			if table[i].group == g.group {
-				b.WriteString(table[i].roff())
-			}
-		}
-	}
-	b.WriteString(".SH PROBES\n")
-	for _, k := range probe.Kinds() {
-		for i, form := range k.Forms {
-			if i == 0 {
-				b.WriteString(".TP\n")
-			} else {
-				b.WriteString(".TQ\n")
-			}
-			fmt.Fprintf(&b, ".B %s\n", roff(form))
-		}
-		b.WriteString(roffText(k.Doc) + "\n")
-	}
-	b.WriteString(`.SH CONFIGURATION
+`
+	manualConfiguration = `.SH CONFIGURATION
 Settings come from the environment, with
 .B HAWK_
 or
@@ -99,19 +126,12 @@ or
 in front of the name in upper case, then from a block in the script,
 .BR "config = { max_strlen = 200 }" ,
 then from defaults.
-`)
-	for _, s := range config.Settings() {
-		fmt.Fprintf(&b, ".TP\n.BR %s \" (%s)\"\n%s\n", roff(s.Name), roff(s.Default), roffText(s.Doc))
-	}
-	for _, g := range formatGroups() {
-		fmt.Fprintf(&b, ".SH %s\n", roff(g.title))
-		for _, f := range g.list {
-			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(f.name), roffText(f.doc))
-		}
-	}
-	b.WriteString(`.SH OUTPUT FOR PROGRAMS
+`
+	// manualOutcome is about output, status, signals and the environment; examples follow.
+	manualOutcome = `.SH OUTPUT FOR PROGRAMS
 .B -f json
-is what bpftrace writes: keys of maps are joined to one text, and two keys can become the same. Programs written anew should take
+is what bpftrace writes: keys of maps are joined to one text, and two keys can become the same. Programs written
+anew should take
 .BR "-f json-safe" ,
 which has keys as arrays and bytes that are no text as {"$bytes": "ff"}.
 .SH EXIT STATUS
@@ -142,8 +162,9 @@ The programs could not be loaded or attached.
 .SH SIGNALS
 SIGINT, SIGTERM and SIGHUP (unless it is ignored, as by
 .BR nohup (1))
-end the run in good order: end probes run and maps are printed. Commands of system() are ended, and those that are waiting are dropped and counted. Output that
-nobody has read for a second is given up, with an error. A second signal leaves out whatever takes long. SIGUSR1 runs
+end the run in good order: end probes run and maps are printed. Commands of system() are ended, and those that are
+waiting are dropped and counted. Output that nobody has read for a second is given up, with an error. A second signal
+leaves out whatever takes long. SIGUSR1 runs
 .B self:signal:SIGUSR1
 probes. SIGQUIT ends hawk at once, without output.
 .SH ENVIRONMENT
@@ -155,13 +176,8 @@ which is the default: whether messages are coloured.
 .B NOTIFY_SOCKET
 Set by service managers: hawk says there when everything is attached.
 .SH EXAMPLES
-`)
-	for _, e := range examples {
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(e.command), roffText(e.doc))
-	}
-	b.WriteString(".SH SEE ALSO\n.BR bpf (2),\n.BR perf_event_open (2),\n.BR capabilities (7)\n")
-	return ascii(b.String())
-}
+`
+)
 
 // ascii spells other characters as the formatters do, whatever their locale.
 func ascii(s string) string {
