@@ -143,9 +143,6 @@ func tableColumns(spec string) (fields []string, marked map[int]byte) {
 }
 
 // checkTable works out columns, order and what is hidden; nil after an error.
-//
-// Cells are counted twice: in the table, where the parts of the key that a format joins have cells
-// in front (before), and in the columns as they are written.
 func checkTable(c *builtin.Call, spec string) *table {
 	fields, marked := tableColumns(spec)
 	columns, err := output.ParseColumns(strings.Join(fields, " "))
@@ -157,91 +154,126 @@ func checkTable(c *builtin.Call, spec string) *table {
 	if !ok {
 		return nil
 	}
-	t := &table{keys: keys}
-	var shown []string
-	if first := columns[0]; first.Verb == 't' && len(columns) > 1 {
-		visible, ok := visible(c, &first)
-		if !ok {
-			return nil
-		}
-		if first.Verb = 0; visible { // of a table it is text, and no part of the maps
-			shown, t.flags = append(shown, first.String()), timed
-		}
-		columns, marked = columns[1:], shifted(marked)
-	}
-	if len(cells) > maxTableColumns {
-		c.Errorf(c.Args[0], "bad-format", "table(): a table has at most %d columns", maxTableColumns)
-		return nil
-	}
+	l := layout{table: &table{keys: keys}, c: c, columns: columns, marked: marked, cells: cells}
 	_, format, named := output.CutFormat(spec)
-	before := 0 // cells in front of those that have columns
-	if named {
-		if last := &columns[len(columns)-1]; last.Option != "" {
-			c.Errorf(c.Args[0], "bad-format", "table(): column %s has a format, and is always shown", last.Name)
-			return nil
-		}
-		if !checkTexts(c, format, cells[:keys]) {
-			return nil
-		}
-		before, cells = keys, append(cells, &types.String{})
-	}
-	if have := len(cells) - before; have != len(columns) {
-		c.Errorf(c.Args[0], "format-arguments", "table(): %d columns, but %d parts of the key and values",
-			len(columns), have)
+	if !l.takeTime() || !l.takeKey(format, named) {
 		return nil
 	}
-	cells = cells[before:]
 	if top, ok := c.Int(1); ok && c.Consts[1].Neg || top < 0 {
 		c.Errorf(c.Args[1], "bad-argument", "table() needs a number that is not negative here")
 	}
-	// Without a mark the first column behind the key decides, which is the first value.
-	t.sort, t.hidden = keys, 1<<before-1
+	if !l.takeColumns() {
+		return nil
+	}
+	l.spec = spec[:len(spec)-len(strings.TrimLeft(spec, " "))] + strings.Join(l.shown, " ")
+	if named {
+		l.spec = output.WithFormat(l.spec, format)
+	}
+	return l.table
+}
+
+// A layout is a table while it is worked out.
+//
+// Cells are counted twice: in the table, where the parts of the key that a format joins have cells
+// in front (before), and in the columns as they are written.
+type layout struct {
+	*table
+	c       *builtin.Call
+	columns []output.Column
+	marked  map[int]byte // of columns
+	cells   []types.Type // of columns
+	before  int          // cells in front of those that have columns
+	shown   []string     // columns as the table has them
+}
+
+// takeTime takes a first column with the time of day. False: there was an error.
+func (l *layout) takeTime() bool {
+	first := l.columns[0]
+	if first.Verb != 't' || len(l.columns) == 1 {
+		return true
+	}
+	visible, ok := visible(l.c, &first)
+	if first.Verb = 0; visible { // of a table it is text, and no part of the maps
+		l.shown, l.flags = append(l.shown, first.String()), timed
+	}
+	l.columns, l.marked = l.columns[1:], shifted(l.marked)
+	return ok
+}
+
+// takeKey has a format that the last column is named with stand for the key, and compares how many cells and
+// columns there are. False: there was an error.
+func (l *layout) takeKey(format string, named bool) bool {
+	c := l.c
+	if len(l.cells) > maxTableColumns {
+		c.Errorf(c.Args[0], "bad-format", "table(): a table has at most %d columns", maxTableColumns)
+		return false
+	}
+	if named {
+		if last := &l.columns[len(l.columns)-1]; last.Option != "" {
+			c.Errorf(c.Args[0], "bad-format", "table(): column %s has a format, and is always shown", last.Name)
+			return false
+		}
+		if !checkTexts(c, format, l.cells[:l.keys]) {
+			return false
+		}
+		l.before, l.cells = l.keys, append(l.cells, &types.String{})
+	}
+	if have := len(l.cells) - l.before; have != len(l.columns) {
+		c.Errorf(c.Args[0], "format-arguments", "table(): %d columns, but %d parts of the key and values",
+			len(l.columns), have)
+		return false
+	}
+	l.cells = l.cells[l.before:]
+	return true
+}
+
+// takeColumns finds the columns that are shown, and the one that decides the order. Without a mark the first
+// one behind the key does, which is the first value. False: there was an error.
+func (l *layout) takeColumns() bool {
+	c := l.c
+	l.sort, l.hidden = l.keys, 1<<l.before-1
 	if option(c, othersOption) == "true" {
-		t.flags |= withOthers
+		l.flags |= withOthers
 	}
 	by := option(c, sortOption)
 	first, found := true, by == ""
 	var names []string
-	for i := range columns {
-		col := &columns[i]
+	for i := range l.columns {
+		col := &l.columns[i]
 		if col.Verb == 't' || col.Verb == 'e' {
 			c.Errorf(c.Args[0], "bad-format", "table(): column %s: times are for row()", col.Name)
-			return nil
+			return false
 		}
 		visible, ok := visible(c, col)
-		if !ok || !fits(c, col, c.Args[0], cells[i]) {
-			return nil
+		if !ok || !fits(c, col, c.Args[0], l.cells[i]) {
+			return false
 		}
-		mark := marked[i]
+		mark := l.marked[i]
 		if mark == '^' {
-			t.flags |= largestLast
+			l.flags |= largestLast
 		}
-		named := by != "" && (strings.EqualFold(by, col.Name) || by == mapAt(c, keys, before+i))
+		named := by != "" && (strings.EqualFold(by, col.Name) || by == mapAt(c, l.keys, l.before+i))
 		if by == "" && first && mark != 0 || named && !found {
-			t.sort = before + i
+			l.sort = l.before + i
 		}
 		found = found || named
 		first = first && mark == 0
 		names = append(names, col.Name)
 		if visible {
-			shown = append(shown, col.String())
+			l.shown = append(l.shown, col.String())
 		} else {
-			t.hidden |= 1 << (before + i)
+			l.hidden |= 1 << (l.before + i)
 		}
 	}
-	if len(names) == bits.OnesCount64(uint64(t.hidden)>>before) {
+	if len(names) == bits.OnesCount64(uint64(l.hidden)>>l.before) {
 		c.Errorf(c.Args[0], "bad-format", "table(): the options leave no column to be shown")
-		return nil
+		return false
 	}
 	if !found {
 		c.Errorf(c.Args[0], "option-value", "No column is called \"%s\"; there are: %s", by, strings.Join(names, ", "))
-		return nil
+		return false
 	}
-	t.spec = spec[:len(spec)-len(strings.TrimLeft(spec, " "))] + strings.Join(shown, " ")
-	if named {
-		t.spec = output.WithFormat(t.spec, format)
-	}
-	return t
+	return true
 }
 
 // shifted are the marks of columns without the first one.
