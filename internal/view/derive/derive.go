@@ -259,7 +259,7 @@ func (d *deriver) meaning(m *check.Map) *view.Map {
 func (d *deriver) unit(mapName string, dim dim, agg *types.Agg) view.Unit {
 	byDim, byName := dim.unit(), view.UnitOfName(mapName)
 	// A count may be one of pages. How often something happened is no length of time, whatever it is called.
-	counted := agg != nil && agg.Kind == "count" && byName != view.Pages && byName != view.Jiffies
+	counted := takesNoValue(agg) && byName != view.Pages && byName != view.Jiffies
 	if byDim == view.NoUnit && !counted {
 		return byName
 	}
@@ -272,6 +272,15 @@ func (d *deriver) unit(mapName string, dim dim, agg *types.Agg) view.Unit {
 		d.out.Notes = append(d.out.Notes, mapName+": the name says "+byName.String()+", but the values are "+of)
 	}
 	return byDim
+}
+
+// takesNoValue reports whether an aggregation is one of how often something happened.
+func takesNoValue(t *types.Agg) bool {
+	if t == nil {
+		return false
+	}
+	a, ok := builtin.LookupAgg(t.Kind)
+	return ok && len(a.Params) == 0
 }
 
 // kindOf chooses the kind of view for the values of a map.
