@@ -93,26 +93,13 @@ func (m *Model) drawFunctions(g *tty.Grid, b box, n int) string {
 		return m.about(p)
 	}
 	funcs := p.functions(t)
-	unit := live.WeightUnit(p.m)
-	all := float64(t.trie.Total(0))
 	// There may be fewer functions than when the cursor was set.
 	p.cursor = min(max(p.cursor, 0), max(len(funcs)-1, 0))
 	from := p.scroll(len(funcs), b.h-1)
 	shown := funcs[min(from, len(funcs)):]
 	shown = shown[:min(len(shown), max(b.h-1, 0))]
-	// Shares have no names: those of the numbers in front of them stand for both.
-	names := []string{"SELF", "", "TOTAL", "", "FUNCTION"}
-	sort := [...]int{0, 2, 4}[p.functionSort()]
-	names[sort] = map[bool]string{false: "▼", true: "▲"}[p.reverse] + names[sort]
-	widths := []int{5, 7, 6, 7}
-	texts := make([][]string, len(shown))
-	for i, f := range shown {
-		texts[i] = []string{live.Amount(float64(f.Self), unit), live.Share(float64(f.Self), all),
-			live.Amount(float64(f.Total), unit), live.Share(float64(f.Total), all), tty.Safe(f.Name)}
-		for c := range widths {
-			widths[c] = max(widths[c], tty.Width(texts[i][c]))
-		}
-	}
+	names := p.functionNames()
+	texts, widths := p.functionTexts(t, shown)
 	if b.w < 60 { // the shares say enough
 		widths[0], widths[2] = 0, 0
 		names[1], names[3] = names[0], names[2]
@@ -127,36 +114,18 @@ func (m *Model) drawFunctions(g *tty.Grid, b box, n int) string {
 	x := b.x
 	for c := range names {
 		w := b.x + b.w - x
-		if c < 4 {
+		if c < len(widths) {
 			w = widths[c]
 		}
 		if w <= 0 {
 			continue
 		}
-		fill := 0
-		if c < 4 {
-			fill = max(w-tty.Width(names[c]), 0)
-		}
-		g.Put(x+fill, b.y, w, names[c], m.Theme.head())
-		// A click on a share sorts by the number in front of it.
-		m.hits = append(m.hits, hit{box: box{x, b.y, w, 1}, pane: n, column: []int{0, 0, 1, 1, 2}[c], row: -1})
-		for i := range shown {
-			y := b.y + 1 + i
-			text := texts[i][c]
-			if c < 4 {
-				g.Put(x+w-tty.Width(text), y, w, text, m.Theme.text())
-				continue
-			}
-			style := m.Theme.text()
-			if !p.filter.empty() {
-				style = style.With(tty.Underline)
-			}
-			g.Put(x, y, w, text, style)
-		}
+		m.drawFunctionColumn(g, box{x, b.y, w, b.h}, n, c, names[c], texts)
 		if x += w + 2; c == 3 && bar > 0 {
 			before = x - 2
+			all := max(float64(t.trie.Total(0)), 1)
 			for i := range shown {
-				drawBar(g, x, b.y+1+i, bar, float64(shown[i].Self)/max(all, 1), m.Theme.bar())
+				drawBar(g, x, b.y+1+i, bar, float64(shown[i].Self)/all, m.Theme.bar())
 			}
 			x += bar + 2
 			behind = x
@@ -170,6 +139,54 @@ func (m *Model) drawFunctions(g *tty.Grid, b box, n int) string {
 		}
 	}
 	return m.aboutProfile(p, t)
+}
+
+// functionNames are the names of the columns of functions. Shares have none: those of the numbers
+// in front of them stand for both.
+func (p *pane) functionNames() []string {
+	names := []string{"SELF", "", "TOTAL", "", "FUNCTION"}
+	sort := [...]int{0, 2, 4}[p.functionSort()]
+	names[sort] = map[bool]string{false: "▼", true: "▲"}[p.reverse] + names[sort]
+	return names
+}
+
+// functionTexts are the cells of functions, and how wide their numbers are.
+func (p *pane) functionTexts(t *trieOf, funcs []view.Function) (texts [][]string, widths []int) {
+	unit := live.WeightUnit(p.m)
+	all := float64(t.trie.Total(0))
+	widths = []int{5, 7, 6, 7}
+	texts = make([][]string, len(funcs))
+	for i, f := range funcs {
+		texts[i] = []string{live.Amount(float64(f.Self), unit), live.Share(float64(f.Self), all),
+			live.Amount(float64(f.Total), unit), live.Share(float64(f.Total), all), tty.Safe(f.Name)}
+		for c := range widths {
+			widths[c] = max(widths[c], tty.Width(texts[i][c]))
+		}
+	}
+	return texts, widths
+}
+
+// drawFunctionColumn draws column c of functions, numbers to the right.
+func (m *Model) drawFunctionColumn(g *tty.Grid, b box, n, c int, name string, texts [][]string) {
+	const function = 4 // the column of what is no number
+	fill := 0
+	if c < function {
+		fill = max(b.w-tty.Width(name), 0)
+	}
+	g.Put(b.x+fill, b.y, b.w, name, m.Theme.head())
+	// A click on a share sorts by the number in front of it.
+	m.hits = append(m.hits, hit{box: box{b.x, b.y, b.w, 1}, pane: n, column: []int{0, 0, 1, 1, 2}[c], row: -1})
+	style := m.Theme.text()
+	if c == function && !m.panes[n].filter.empty() {
+		style = style.With(tty.Underline)
+	}
+	for i := range texts {
+		text, x := texts[i][c], b.x
+		if c < function {
+			x += b.w - tty.Width(text)
+		}
+		g.Put(x, b.y+1+i, b.w, text, style)
+	}
 }
 
 // functionSort is the column that functions are sorted by: self, total, name.
