@@ -132,6 +132,9 @@ func (s *server) start(p *params) (any, error) {
 	// Commands of system() are permitted by the same word as in compile, since both are asked for
 	// by who holds the other end.
 	if r.session, err = r.prog.Start(s.ctx, &hawk.RunOptions{MapsOnExit: p.Maps, Child: p.Unsafe}); err != nil {
+		if errors.Is(err, hawk.ErrPolicy) && !p.Unsafe { // hawk's own words name what clients do not have
+			err = fmt.Errorf("program %d starts commands: unsafe has to allow that in start, too", p.ID)
+		}
 		return nil, err
 	}
 	// From here on two goroutines write: notifications may come before the answer to start, each

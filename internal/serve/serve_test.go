@@ -278,6 +278,21 @@ with hawk.Hawk(sys.argv[2]) as h:
 	}
 }
 
+// TestCommandsHaveToBeAllowed: the refusal names the parameter, and not the option of the library.
+func TestCommandsHaveToBeAllowed(t *testing.T) {
+	c := dial(t)
+	script := `{"jsonrpc":"2.0","id":1,"method":"compile","params":{"script":"begin { system(\"ls\"); }","unsafe":true}}`
+	if m := c.call(script, nil); m["error"] != nil {
+		t.Fatal(m)
+	}
+	m := c.call(`{"jsonrpc":"2.0","id":2,"method":"start","params":{"id":1}}`, nil)
+	const want = "program 1 starts commands: unsafe has to allow that in start, too"
+	if e, _ := m["error"].(map[string]any); e["message"] != want {
+		t.Errorf("%v, want %q", m, want)
+	}
+	c.in.Close()
+}
+
 // Nothing stays attached once the input has ended, also while nobody reads what is written.
 func TestNobodyReads(t *testing.T) {
 	privileged(t)
