@@ -262,7 +262,7 @@ func (s *session) refresh() {
 	w.ended.Add(1)
 	go func() {
 		defer w.ended.Done()
-		boot, awake, cost := bootTime(), clock(unix.CLOCK_MONOTONIC), time.Duration(0)
+		before := look{boot: bootTime(), awake: clock(unix.CLOCK_MONOTONIC)}
 		for period := cadence.Next(0); ; {
 			all, last := false, false
 			select {
@@ -278,14 +278,14 @@ func (s *session) refresh() {
 			}
 			var err error
 			bootNow, awakeNow := bootTime(), clock(unix.CLOCK_MONOTONIC)
-			if gap, any := asleep(boot, awake, bootNow, awakeNow, period+cost); any {
+			if gap, any := before.asleep(bootNow, awakeNow, period); any {
 				err = w.feed.Take(gap)
 			}
 			if last { // the run itself looks once more: what was before belongs in front of that
 				return
 			}
-			boot, awake = bootNow, awakeNow
-			cost = proc.ThreadTime(func() { err = errors.Join(err, s.lookAround(turns, all)) })
+			cost := proc.ThreadTime(func() { err = errors.Join(err, s.lookAround(turns, all)) })
+			before = look{bootNow, awakeNow, clock(unix.CLOCK_MONOTONIC) - awakeNow}
 			if err != nil {
 				return // what cannot be written says so at the end
 			}
@@ -297,13 +297,17 @@ func (s *session) refresh() {
 // leastGap is the time without a look that views show.
 const leastGap = 2 * time.Second
 
-// asleep says whether the machine slept between two moments, or hawk did not run though it should have
-// after period. Of sleep it is known how long it was, and taken that it came first.
-func asleep(boot, awake, bootNow, awakeNow, period time.Duration) (gap view.Asleep, any bool) {
-	if slept := bootNow - boot - (awakeNow - awake); slept >= leastGap {
-		return view.Asleep{From: boot, Boot: boot + slept}, true
+// A look is when maps were read, by clocks that tell sleep of the machine apart, and how long that took: where others
+// have the processors it is far longer than what it costs, and hawk is not stopped meanwhile.
+type look struct{ boot, awake, took time.Duration }
+
+// asleep says whether the machine slept since a look began, or hawk did not run though it should have a period after
+// its end. Of sleep it is known how long it was, and taken that it came first.
+func (l look) asleep(bootNow, awakeNow, period time.Duration) (gap view.Asleep, any bool) {
+	if slept := bootNow - l.boot - (awakeNow - l.awake); slept >= leastGap {
+		return view.Asleep{From: l.boot, Boot: l.boot + slept}, true
 	}
-	return view.Asleep{From: boot, Boot: bootNow, Stopped: true}, awakeNow-awake-period >= leastGap
+	return view.Asleep{From: l.boot, Boot: bootNow, Stopped: true}, awakeNow-l.awake-l.took-period >= leastGap
 }
 
 // lookAround reads all maps once for the feed, or those whose turn it is; turns is nil if all are alike.

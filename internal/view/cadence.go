@@ -89,7 +89,8 @@ func (c *Cadence) Next(cost time.Duration) time.Duration {
 	if c.spent = 0; was == 0 && c.dear > 0 {
 		c.before = 0 // with what does not count any more
 	}
-	c.load = float64(cost) / float64(max(c.period, c.every))
+	// The time that a look took is none of the period, which began when it ended.
+	c.load = float64(cost) / float64(max(c.period, c.every)+cost)
 	for i := range c.turns {
 		if t := &c.turns[i]; t.dear {
 			c.load += float64(t.usual()) / float64(c.dear)

@@ -25,8 +25,8 @@ func TestCadence(t *testing.T) {
 	if got := c.Next(4 * time.Millisecond); got != time.Second {
 		t.Errorf("with 10 ms spent: %v", got)
 	}
-	if _, _, load := c.Now(); load != 0.02 {
-		t.Errorf("load is %v of a period of half a second", load)
+	if _, _, load := c.Now(); load != 10.0/510 {
+		t.Errorf("load is %v of half a second and the look itself", load)
 	}
 	if got := c.Next(4 * time.Millisecond); got != 500*time.Millisecond {
 		t.Errorf("spent is counted twice: %v", got)
@@ -172,5 +172,15 @@ func TestCadenceTurns(t *testing.T) {
 		if got, want := c.Slowest(), time.Duration(maps)*6*time.Second; got != want {
 			t.Errorf("%d maps are read every %v, want %v", maps, got, want)
 		}
+	}
+}
+
+// TestLoadOfLongLook: a look that takes longer than the period is no more than all of a processor.
+func TestLoadOfLongLook(t *testing.T) {
+	c := NewCadence(500*time.Millisecond, DefaultBudget)
+	c.Next(0)
+	c.Next(1500 * time.Millisecond)
+	if _, _, load := c.Now(); load != 0.75 {
+		t.Errorf("a look of 1.5 s after half a second takes %.2f of a processor", load)
 	}
 }
