@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -25,49 +26,99 @@ func trusted(script string, caller uint32) trust {
 	return t
 }
 
+// mostLinks is how many symbolic links are followed, as many as the kernel does.
+const mostLinks = 40
+
 // open opens a file or directory, if nobody else can change it or put another in
-// its place. From the root on each step is opened, looked at, and begun from. The
+// its place. From the root on each step is opened, looked at, and begun from, and so
+// is where a symbolic link leads: whose it is says which file is imported. The
 // file is nil if why says what is wrong with it.
 // Looking at the path first and opening it afterwards would leave time to put another file
 // there.
 func (t trust) open(path string) (f fs.File, why string, err error) {
-	real, err := t.real(path)
+	whole, err := filepath.Abs(path)
 	if err != nil {
 		return nil, "", err
 	}
-	steps := strings.Split(strings.Trim(real, "/"), "/")
-	at := unix.AT_FDCWD
-	for i := -1; i < len(steps); i++ {
-		name, below := "/", "/"
-		if i >= 0 {
-			name, below = steps[i], "/"+strings.Join(steps[:i+1], "/")
-		}
-		flags := unix.O_PATH
-		if i == len(steps)-1 {
-			flags = unix.O_RDONLY | unix.O_NONBLOCK // of a pipe nobody waits for the other end
-		}
-		fd, err := unix.Openat(at, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if at != unix.AT_FDCWD {
+	steps := append([]string{"/"}, names(whole)...)
+	at, below := unix.AT_FDCWD, ""
+	defer func() {
+		if f == nil && at != unix.AT_FDCWD {
 			unix.Close(at)
 		}
-		if err != nil {
-			return nil, "", &os.PathError{Op: "open", Path: below, Err: err}
-		}
-		at = fd
+	}()
+	for links := 0; len(steps) > 0; {
+		name := steps[0]
+		steps = steps[1:]
+		here := filepath.Join(below, name)
 		var st unix.Stat_t
-		if err := unix.Fstat(fd, &st); err != nil {
-			unix.Close(fd)
-			return nil, "", &os.PathError{Op: "stat", Path: below, Err: err}
+		fd, err := step(at, name, len(steps) == 0, &st)
+		if err != nil {
+			return nil, "", &os.PathError{Op: "open", Path: here, Err: err}
 		}
-		if why := t.doubt(&st, i >= len(steps)-2); why != "" {
-			unix.Close(fd)
-			if i == len(steps)-1 {
-				below = path
+		link := st.Mode&unix.S_IFMT == unix.S_IFLNK
+		why := t.doubt(&st, len(steps) <= 1)
+		if link {
+			why = "" // its mode says nothing
+			if !t[st.Uid] {
+				why = fmt.Sprintf("belongs to user %d", st.Uid)
 			}
-			return nil, below + " " + why, nil
+		}
+		if why != "" {
+			unix.Close(fd)
+			if len(steps) == 0 && links == 0 {
+				here = path
+			}
+			return nil, here + " " + why, nil
+		}
+		if !link {
+			if at != unix.AT_FDCWD {
+				unix.Close(at)
+			}
+			at, below = fd, here
+			continue
+		}
+		to := make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(fd, "", to)
+		unix.Close(fd)
+		if links++; err == nil && links > mostLinks {
+			err = unix.ELOOP
+		}
+		if err != nil {
+			return nil, "", &os.PathError{Op: "readlink", Path: here, Err: err}
+		}
+		steps = append(names(string(to[:n])), steps...)
+		if filepath.IsAbs(string(to[:n])) {
+			steps = append([]string{"/"}, steps...)
 		}
 	}
-	return os.NewFile(uintptr(at), real), "", nil
+	return os.NewFile(uintptr(at), below), "", nil
+}
+
+// names are the steps of a path.
+func names(path string) []string {
+	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
+}
+
+// step opens what a directory has under a name, for reading if it is the last one; a symbolic link itself.
+func step(at int, name string, last bool, st *unix.Stat_t) (fd int, err error) {
+	flags := unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err = -1, unix.ELOOP
+	if last {
+		// Nobody waits for the other end of a pipe.
+		fd, err = unix.Openat(at, name, flags|unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	}
+	if err == unix.ELOOP {
+		fd, err = unix.Openat(at, name, flags|unix.O_PATH, 0)
+	}
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.Fstat(fd, st); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 // doubt says why a file or directory is not to be trusted. In a directory like
