@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
@@ -73,11 +74,26 @@ func (w *walker) field(e *syntax.Field) val {
 		return val{}
 	}
 	err := w.errorf(e, "not-a-struct", "Can not access field '%s' on expression of type '%s'", e.Name.Name, x.Type)
-	if _, number := t.(*types.Int); number {
+	n, number := t.(*types.Int)
+	_, named := syntax.Unparen(e.X).(*syntax.Ident)
+	if unknown := w.noKernelTypes(); unknown != nil && named && number && n.Bytes == 8 { // curtask, say
+		err.Hint("it may be the address of one of the kernel's structs, which are not known: %s",
+			errno.Message(unknown))
+	} else if number {
 		err.Hint("cast it first, if it is the address of a struct: ((struct name *)%s).%s", e.X.Span().Text(),
 			e.Name.Name)
 	}
 	return val{}
+}
+
+// noKernelTypes is why the types of the kernel are not known, nil if they are, or are not to be asked for yet.
+func (w *walker) noKernelTypes() error {
+	m := w.script.Options.Machine
+	if m.Portable() {
+		return nil
+	}
+	_, err := m.BTF()
+	return err
 }
 
 // oldDataLoc finds the field x that older scripts call data_loc_x.

@@ -26,6 +26,7 @@ var _ = probe.Define(probe.Kind{
 	Wild:     probe.KernelWild,
 	Parse:    parseRawTracepoint,
 	Match:    matchRawTracepoint,
+	Why:      whyNoRawTracepoint,
 	Names:    rawTracepointNames,
 	List:     probe.ListMatches,
 	Describe: describeRawTracepoint,
@@ -47,6 +48,20 @@ func parseRawTracepoint(p *probe.Point, parts []probe.Part, _ *probe.Options) er
 	}
 	p.Func = p.Pattern.Fn.Text
 	return nil
+}
+
+// whyNoRawTracepoint finds the event where the script does not look for it: what stands before its
+// name is a module, and not a subsystem as for tracepoints.
+func whyNoRawTracepoint(p *probe.Point, o *probe.Options) string {
+	if p.Pattern == nil || p.Pattern.Target.Text == "" || p.Pattern.Fn.HasWild() {
+		return ""
+	}
+	q := *p
+	q.Target, q.Pattern = "", &probe.Pattern{Fn: p.Pattern.Fn}
+	if found, err := matchRawTracepoint(&q, o); err != nil || len(found) == 0 {
+		return ""
+	}
+	return "did you mean " + p.Kind.Name + ":" + p.Func + "?"
 }
 
 // moduleOf is where the events of a point are looked for: everywhere if the script names no module.
