@@ -91,6 +91,8 @@ func TestMessages(t *testing.T) {
 		{"strlen = 5", "WARNING config-renamed strlen: strlen has been renamed, please use max_strlen"},
 		{"unstable_macro = 1",
 			"WARNING config-no-effect unstable_macro: unstable_macro is deprecated and has no effect"},
+		{"max_ast_nodes = 1000",
+			"WARNING config-no-effect max_ast_nodes: max_ast_nodes is deprecated and has no effect"},
 	} {
 		if _, msgs := parse(t, c.entry); !reflect.DeepEqual(msgs, []string{c.want}) {
 			t.Errorf("%s:\n got %q\nwant %q", c.entry, msgs, c.want)

@@ -350,7 +350,7 @@ func (r *renaming) convert(v Value, s *Setting) (Value, error) {
 
 var noEffect = []string{
 	"symbol_source", "max_type_res_iterations", "unstable_addr", "unstable_import", "unstable_macro",
-	"unstable_map_decl",
+	"unstable_map_decl", "max_ast_nodes",
 }
 
 var environmentOnly = []string{"btf", "vmlinux", "kernel_source", "kernel_build"}
