@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin/show"
 	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/outfile"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/view"
@@ -132,3 +135,127 @@ func (c *command) badFormat() (status int, bad bool) {
 		strings.Join(names, "', '"))
 	return exitUsage, true
 }
+
+// A printing is a --save of what the script prints, in a form of -f. It is written as the script prints.
+type printing struct {
+	form *output.Form
+	name string // of the file
+	file *outfile.File
+	sink output.Sink
+	err  error // the first, with which it is given up
+}
+
+// findPrinting is the form of a name that --save takes; nil: there is none. Forms for some scripts alone share
+// their names with files that are made of any run.
+func findPrinting(name string) *output.Form {
+	if f := output.FindForm(name); f != nil && f.Of == output.OfAnything {
+		return f
+	}
+	return nil
+}
+
+// printNames are the names that findPrinting knows.
+func printNames() (out []string) {
+	for _, f := range output.Forms() {
+		if findPrinting(f.Name) == f {
+			out = append(out, f.Name)
+		}
+	}
+	return out
+}
+
+// openPrints opens the files, which keep what they hold until begin. loaded says whether they do any more.
+func (c *command) openPrints() (closed func(loaded bool), err error) {
+	closed = func(loaded bool) {
+		for _, p := range c.prints {
+			switch {
+			case p.file == nil:
+			case loaded:
+				p.file.Close()
+			default:
+				p.file.Drop()
+			}
+		}
+	}
+	if len(c.prints) > 0 && c.lines != nil {
+		return closed, fmt.Errorf("--save %s is for scripts; this command has its own lines: use -o FILE",
+			c.prints[0].form.Name)
+	}
+	var all []*target
+	for _, s := range c.saves {
+		all = append(all, &target{format: s.format, file: s.file})
+	}
+	if c.output != "" {
+		all = append(all, &target{format: &export.Format{Name: "the output"}, file: c.output})
+	}
+	for _, p := range c.prints {
+		all = append(all, &target{format: &export.Format{Name: p.form.Name}, file: p.name})
+		if outfile.Standard(p.name) {
+			return closed, fmt.Errorf("--save %s writes while the script prints: name a file", p.form.Name)
+		}
+	}
+	if err := apart(all); err != nil {
+		return closed, err
+	}
+	for _, p := range c.prints {
+		if p.file, err = outfile.Open(p.name); err != nil {
+			return closed, err
+		}
+	}
+	return closed, nil
+}
+
+// beginPrints empties the files.
+func (c *command) beginPrints() error {
+	for _, p := range c.prints {
+		if err := p.file.Empty(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withPrints is a sink that writes the files, too.
+func (c *command) withPrints(to output.Sink) output.Sink {
+	if len(c.prints) == 0 {
+		return to
+	}
+	for _, p := range c.prints {
+		p.sink = p.form.New(p.file, io.Discard, output.Options{NoWarnings: c.noWarnings, Quiet: c.quiet,
+			NoHeader: c.noHeader, NoEnd: c.tool != nil, MaxKeys: c.tool != nil, Tool: c.unread()})
+	}
+	return &printer{to, c.prints}
+}
+
+// donePrints says what went wrong with the files. Such a file is given up, and the run has gone on.
+func (c *command) donePrints() (err error) {
+	for _, p := range c.prints {
+		if p.err != nil {
+			p.err = fmt.Errorf("cannot write output file %q: %w", p.name, outfile.Cause(p.err))
+		}
+		err = cmp.Or(err, p.err, p.file.Done())
+	}
+	return err
+}
+
+// A printer is a sink with files beside it.
+type printer struct {
+	output.Sink
+	files []*printing
+}
+
+func (p *printer) each(do func(output.Sink) error) error {
+	for _, f := range p.files {
+		if f.err == nil {
+			f.err = do(f.sink)
+		}
+	}
+	return do(p.Sink)
+}
+
+func (p *printer) Write(item output.Item) error {
+	return p.each(func(s output.Sink) error { return s.Write(item) })
+}
+
+func (p *printer) Idle() error  { return p.each(output.Sink.Idle) }
+func (p *printer) Flush() error { return p.each(output.Sink.Flush) }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,11 @@ func (c *command) trace(p *session.Program) int {
 			}
 		}()
 		out = file
+	}
+	closed, err := c.openPrints()
+	defer func() { closed(loaded) }()
+	if err != nil {
+		return c.fail(exitUsage, err)
 	}
 	spec, err := c.spec(p)
 	if err != nil {
@@ -129,6 +135,9 @@ func (c *command) beginFiles(views *watch, file *outfile.File) error {
 			return err
 		}
 	}
+	if err := c.beginPrints(); err != nil {
+		return err
+	}
 	switch {
 	case file == nil:
 		return nil
@@ -159,10 +168,10 @@ func (c *command) outputs(s *session.Session, cfg *config.Config, views *watch, 
 	to := valve(out)
 	// The sink of the views gets everything, and hands on what is printed.
 	if views != nil {
-		o.Sink = views.sink(c.sink(out, views.open(to), o.Stderr, cfg))
+		o.Sink = views.sink(c.withPrints(c.sink(out, views.open(to), o.Stderr, cfg)))
 		o.Feed, o.Meaning, o.Needs = views, views.script, views.needs
 	} else {
-		o.Sink = c.sink(out, to, o.Stderr, cfg)
+		o.Sink = c.withPrints(c.sink(out, to, o.Stderr, cfg))
 	}
 	if c.lines != nil {
 		if c.events > 0 {
@@ -181,6 +190,10 @@ func (c *command) outputs(s *session.Session, cfg *config.Config, views *watch, 
 func (c *command) statusOf(res session.Result, views *watch) int {
 	// The script's own status wins, then hawk's, then the command's.
 	status := res.Status
+	if err := c.donePrints(); err != nil {
+		c.fail(exitUsage, err)
+		status = cmp.Or(status, exitUsage)
+	}
 	if views != nil {
 		if err := views.done(c); err != nil {
 			c.fail(exitUsage, err)

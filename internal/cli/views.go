@@ -31,6 +31,7 @@ type save struct {
 // picturing are the options of files that are made of a run.
 type picturing struct {
 	saves     []save
+	prints    []*printing
 	saveEvery time.Duration
 	mapNames  []string // of --map, nil: all
 	now       bool     // what maps hold, not totals
@@ -41,7 +42,7 @@ type picturing struct {
 func pictureOptions() []option {
 	return []option{
 		{long: "save", arg: "FORMAT:FILE", group: pictures,
-			doc: "write a file when the run ends; may be repeated", set: do((*settings).addSave)},
+			doc: "write a file of the run beside the output; may be repeated", set: do((*settings).addSave)},
 		{long: "save-every", arg: "TIME", group: pictures, doc: "write the files of --save that often, too",
 			set: do((*settings).setSaveEvery)},
 		{long: "map", arg: "@NAME,…", group: pictures, doc: "files show only these maps",
@@ -63,9 +64,15 @@ func (s *settings) addSave(text string) error {
 	if named := export.FindFile(text); !ok && named != nil {
 		return usagef("USAGE: invalid value for --save: %s; it is FORMAT:FILE: type %s:%[1]s", text, named.Name)
 	}
+	if form := findPrinting(name); form != nil && f == nil && file != "" {
+		s.prints = append(s.prints, &printing{form: form, name: file})
+		return nil
+	}
 	if !ok || f == nil || file == "" {
+		names := append(export.Names(), printNames()...)
+		slices.Sort(names)
 		return usagef("USAGE: invalid value for --save: %s; it is FORMAT:FILE, and formats are %s", text,
-			strings.Join(export.Names(), ", "))
+			strings.Join(names, ", "))
 	}
 	s.saves = append(s.saves, save{f, file})
 	return nil

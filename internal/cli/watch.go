@@ -139,6 +139,9 @@ func (c *command) asksForView() string {
 // is asked early, before anything is listed or compiled; watch asks what needs the script.
 func (c *command) unseen() error {
 	with, what := c.asksForView(), ""
+	if len(c.prints) > 0 {
+		with = "--save"
+	}
 	switch {
 	case c.mode == modeList:
 		what = c.modeOption
@@ -230,7 +233,7 @@ func (c *command) onlyWithViews() error {
 	for _, o := range []struct {
 		name  string
 		given bool
-	}{{"--save-every", c.saveEvery > 0}, {"--map", c.mapNames != nil}, {"--now", c.now}} {
+	}{{"--save-every", c.saveEvery > 0 && c.prints == nil}, {"--map", c.mapNames != nil}, {"--now", c.now}} {
 		if o.given {
 			return fmt.Errorf("%s is for --save, and for formats of -f that show maps", o.name)
 		}
