@@ -43,7 +43,9 @@ func (s *session) Stack(t *types.Stack, raw []byte) value.Value {
 	}
 	if t.User {
 		v.PID = int(binary.NativeEndian.Uint32(raw[8:]))
-		v.Doubtful = !v.Broken && int64(id) >= 0 && id&object.StackDoubted != 0
+		if v.Doubtful = !v.Broken && int64(id) >= 0 && id&object.StackDoubted != 0; v.Doubtful {
+			s.cutAstray(v)
+		}
 		if s.namer != value.Namer(s) && len(v.Addrs) > 0 {
 			s.userSymbol(v.PID, v.Addrs[0]) // the process may have ended by the time names are wanted
 		}
@@ -55,6 +57,18 @@ func (s *session) Stack(t *types.Stack, raw []byte) value.Value {
 	}
 	s.stacks[key] = v
 	return v
+}
+
+// cutAstray cuts a doubtful stack where it leaves all code of its process: what follows is data that was taken
+// for frame pointers.
+func (s *session) cutAstray(v *value.Stack) {
+	u := s.userSymbols()
+	for i, addr := range v.Addrs[min(1, len(v.Addrs)):] {
+		if inCode, known := u.InCode(v.PID, addr-1); known && !inCode {
+			v.Addrs, v.Broken, v.Doubtful = v.Addrs[:i+1], true, false
+			return
+		}
+	}
 }
 
 // entryCode bounds the code with which a program begins, in bytes: it puts a few

@@ -348,6 +348,24 @@ func (u *User) placeOf(pid int, addr uint64) (Place, bool) {
 	return Place{m.image.path, f.elf.Stat(), f.elf.Entry, at}, true
 }
 
+// InCode reports whether a process has code mapped at an address, or had before it executed another program;
+// known is false where that cannot be told now: code that a process made may have been executable since its mappings
+// were read.
+func (u *User) InCode(pid int, addr uint64) (in, known bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	p := u.current(pid)
+	if p == nil || len(p.maps) == 0 {
+		return false, false
+	}
+	has := func() bool { return p.mapping(addr) != nil || p.prev != nil && p.prev.mapping(addr) != nil }
+	if has() {
+		return true, true
+	}
+	again := u.lookAgain(p)
+	return again && has(), again || p.ended
+}
+
 // current is process after what was recorded has been taken in.
 func (u *User) current(pid int) *process {
 	if u.recorder != nil {
