@@ -32,7 +32,7 @@ const order = `
 	lower compile compile/dump
 	symbolize unwind load keeper origin session/child session/progress session/ring session
 	serve
-	ui/live reference ui/live/livetest ui/tty ui/plain ui/term ui/listen ui/web diff
+	ui/live reference ui/live/livetest ui/glyph ui/tty ui/plain ui/term ui/listen ui/web diff
 	cli
 	hawktest/browser hawktest/collect hawktest/deb hawktest/files hawktest/remains hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
 	hawktest/scriptgen hawktest/interp hawktest/corpus hawktest/bound

@@ -15,8 +15,8 @@ import (
 	"github.com/hawktrace/hawk/internal/view"
 	"github.com/hawktrace/hawk/internal/view/history"
 
+	"github.com/hawktrace/hawk/internal/ui/glyph"
 	"github.com/hawktrace/hawk/internal/ui/live"
-	"github.com/hawktrace/hawk/internal/ui/tty"
 )
 
 // Options say what is printed.
@@ -164,7 +164,7 @@ func (v *View) table(b *bytes.Buffer, m *view.Map) {
 		for i := range shown {
 			row := make([]string, len(t.Columns))
 			for c := range row {
-				row[c] = tty.Safe(t.Text(&shown[i], c))
+				row[c] = glyph.Safe(t.Text(&shown[i], c))
 			}
 			cells = append(cells, row)
 		}
@@ -208,7 +208,7 @@ func (v *View) drawn(b *bytes.Buffer, t *live.Table, rows []live.Row) {
 		if t.Map.Keyed() {
 			var parts []string
 			for c := range t.Keys {
-				parts = append(parts, tty.Safe(t.Text(&rows[i], c)))
+				parts = append(parts, glyph.Safe(t.Text(&rows[i], c)))
 			}
 			fmt.Fprintf(b, "%s[%s]\n", t.Map.Name, strings.Join(parts, ", "))
 		}
@@ -262,15 +262,15 @@ func (v *View) functions(b *bytes.Buffer, m *view.Map, want live.Want) {
 func align(b *bytes.Buffer, columns []live.Column, cells [][]string) {
 	widths := make([]int, len(columns))
 	for i, c := range columns {
-		widths[i] = tty.Width(c.Name)
+		widths[i] = glyph.Width(c.Name)
 		for _, row := range cells {
-			widths[i] = max(widths[i], tty.Width(row[i]))
+			widths[i] = max(widths[i], glyph.Width(row[i]))
 		}
 	}
 	line := func(cell func(i int) string) {
 		var text strings.Builder
 		for i, c := range columns {
-			fill := strings.Repeat(" ", widths[i]-tty.Width(cell(i)))
+			fill := strings.Repeat(" ", widths[i]-glyph.Width(cell(i)))
 			if i > 0 {
 				text.WriteString("  ")
 			}

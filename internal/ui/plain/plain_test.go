@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/ui/glyph"
 	"github.com/hawktrace/hawk/internal/ui/live/livetest"
-	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -67,7 +67,7 @@ func TestWidths(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	widths := map[int]bool{}
 	for line := range strings.SplitSeq(table, "\n") {
-		widths[tty.Width(line)] = true
+		widths[glyph.Width(line)] = true
 	}
 	if strings.Count(table, "\n") != 4 || len(widths) != 1 || strings.Contains(table, "\u200b") {
 		t.Errorf("lines of %v columns:\n%s", widths, table)

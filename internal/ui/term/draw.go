@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/ui/glyph"
 	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/view"
@@ -110,7 +111,7 @@ func (m *Model) heading(g *tty.Grid, b box, n int, text string) {
 	p := m.panes[n]
 	x := b.x + 2
 	width := b.w - 4
-	title := fmt.Sprintf(" %d %s ", n+1, tty.Safe(p.title))
+	title := fmt.Sprintf(" %d %s ", n+1, glyph.Safe(p.title))
 	x += g.Put(x, b.y, width, title, m.Theme.title(n == m.focus))
 	// Numbers of a map that refused updates are too small: this stands before them.
 	if refused := m.refused(p); refused != "" {
@@ -139,12 +140,12 @@ func (m *Model) narrow(g *tty.Grid) {
 	for i := range m.panes {
 		// Tabs begin with the pane that is shown, as there may be no room for all.
 		n := (m.focus + i) % len(m.panes)
-		text := fmt.Sprintf(" %d %s ", n+1, tty.Safe(m.panes[n].title))
+		text := fmt.Sprintf(" %d %s ", n+1, glyph.Safe(m.panes[n].title))
 		style := m.Theme.dim()
 		if i == 0 {
 			text, style = "["+text[1:len(text)-1]+"]", m.Theme.title(true)
 		}
-		width, more := tty.Width(text), ""
+		width, more := glyph.Width(text), ""
 		if i < len(m.panes)-1 {
 			more = fmt.Sprintf(" +%d", len(m.panes)-1-i)
 		}
@@ -172,7 +173,7 @@ func (m *Model) narrow(g *tty.Grid) {
 func (m *Model) tiny(g *tty.Grid) {
 	p := m.focused()
 	// The clock of a short run needs no hours.
-	text := "hawk " + strings.TrimPrefix(strings.TrimPrefix(m.clock(), "00:"), "0") + " " + tty.Safe(p.title)
+	text := "hawk " + strings.TrimPrefix(strings.TrimPrefix(m.clock(), "00:"), "0") + " " + glyph.Safe(p.title)
 	if p.m != nil {
 		if rate, ok := m.rate(p.m); ok {
 			text += " " + live.Amount(rate, view.NoUnit) + "/s"
@@ -215,7 +216,7 @@ func (m *Model) status(g *tty.Grid) {
 	x := 1
 	// A part that does not fit is left out as a whole: half a number would be another one.
 	put := func(text string, s tty.Style) bool {
-		fits := x+tty.Width(text) <= g.W
+		fits := x+glyph.Width(text) <= g.W
 		if fits {
 			x += g.Put(x, 0, g.W-x, text, s) + 3
 		}
@@ -225,8 +226,8 @@ func (m *Model) status(g *tty.Grid) {
 	lost := fmt.Sprintf("lost %s", view.Grouped(loss.Records))
 	// Losses that nobody has seen yet stand early and bright, others late and dim.
 	news := loss.Records > m.seen
-	room := min(g.W-tty.Width(lost)-16, g.W*2/5) // or a script's text would leave none for what is counted
-	put(tty.Fit("hawk "+tty.Safe(m.script.Called()), max(room, 12)), m.Theme.head())
+	room := min(g.W-glyph.Width(lost)-16, g.W*2/5) // or a script's text would leave none for what is counted
+	put(glyph.Fit("hawk "+glyph.Safe(m.script.Called()), max(room, 12)), m.Theme.head())
 	put(m.clock(), m.Theme.head())
 	if end != nil {
 		put("ended: "+end.Cause, m.Theme.head())
@@ -297,7 +298,7 @@ func (m *Model) footer(g *tty.Grid) {
 	y := g.H - 1
 	switch {
 	case m.prompt != nil:
-		n := g.Put(1, y, g.W-2, "/"+tty.Safe(string(m.prompt.text)), m.Theme.head())
+		n := g.Put(1, y, g.W-2, "/"+glyph.Safe(string(m.prompt.text)), m.Theme.head())
 		// The terminal's cursor is hidden: a cell stands for it.
 		g.Set(1+n, y, " ", tty.Style{Attr: tty.Reverse})
 	case m.note != "":
@@ -307,11 +308,11 @@ func (m *Model) footer(g *tty.Grid) {
 		keys := m.keys()
 		rest := 0 // the width of the last two, help and the way out, which always stay
 		for _, k := range keys[max(len(keys)-2, 0):] {
-			rest += tty.Width(k) + 2
+			rest += glyph.Width(k) + 2
 		}
 		for i, k := range keys {
 			// Keys are in the order in which they help; those at the end go first.
-			width := tty.Width(k)
+			width := glyph.Width(k)
 			if last := i >= len(keys)-2; last {
 				rest -= width + 2
 			}
@@ -397,7 +398,7 @@ func (m *Model) about(p *pane) string {
 		parts = append(parts, "incomplete")
 	}
 	if !p.filter.empty() {
-		parts = append(parts, "/"+tty.Safe(p.filter.text))
+		parts = append(parts, "/"+glyph.Safe(p.filter.text))
 	}
 	return strings.Join(parts, "  ")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hawktrace/hawk/internal/ui/glyph"
 	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/value"
@@ -37,7 +38,7 @@ func (m *Model) drawEvents(g *tty.Grid, b box, p *pane) string {
 		heading += fmt.Sprintf("  stays at %s", view.Grouped(p.stay))
 	}
 	if !p.filter.empty() {
-		heading += "  /" + tty.Safe(p.filter.text)
+		heading += "  /" + glyph.Safe(p.filter.text)
 	}
 	return heading
 }
@@ -49,7 +50,7 @@ func columnNames(events []live.Event) (names []string) {
 		return nil
 	}
 	for _, a := range site.Args {
-		names = append(names, tty.Safe(a.Name))
+		names = append(names, glyph.Safe(a.Name))
 	}
 	return names
 }
@@ -86,7 +87,7 @@ func (m *Model) eventColumns(events []live.Event, width int) (widths []int) {
 	for c := range widths {
 		for i := range events {
 			if c < len(events[i].Args) {
-				widths[c] = max(widths[c], tty.Width(tty.Safe(argText(events[i].Args[c]))))
+				widths[c] = max(widths[c], glyph.Width(glyph.Safe(argText(events[i].Args[c]))))
 			}
 		}
 		// The last column has what the others leave: a third of the width is enough for them.
@@ -118,20 +119,20 @@ func (m *Model) drawEvent(g *tty.Grid, b box, y int, ev *live.Event, columns []i
 	}
 	switch {
 	case ev.Marked != nil:
-		g.Put(x, y, b.x+b.w-x, tty.Safe(ev.Marked.Name)+" printed", m.Theme.dim())
+		g.Put(x, y, b.x+b.w-x, glyph.Safe(ev.Marked.Name)+" printed", m.Theme.dim())
 	case columns == nil || len(columns) != len(ev.Args):
-		g.Put(x, y, b.x+b.w-x, tty.Safe(ev.Said()), m.Theme.text())
+		g.Put(x, y, b.x+b.w-x, glyph.Safe(ev.Said()), m.Theme.text())
 	default:
 		for c, w := range columns {
 			if x >= b.x+b.w {
 				break
 			}
-			text := tty.Safe(argText(ev.Args[c]))
+			text := glyph.Safe(argText(ev.Args[c]))
 			fill := 0
 			switch ev.Args[c].(type) {
 			// Numbers end below each other.
 			case value.Int, value.Uint:
-				fill = max(w-tty.Width(text), 0)
+				fill = max(w-glyph.Width(text), 0)
 			}
 			g.Put(x+fill, y, min(w, b.x+b.w-x), text, m.Theme.text())
 			x += w + 2

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/order"
+	"github.com/hawktrace/hawk/internal/ui/glyph"
 	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/view"
@@ -158,9 +159,9 @@ func (p *pane) functionTexts(t *trieOf, funcs []view.Function) (texts [][]string
 	texts = make([][]string, len(funcs))
 	for i, f := range funcs {
 		texts[i] = []string{live.Amount(float64(f.Self), unit), live.Share(float64(f.Self), all),
-			live.Amount(float64(f.Total), unit), live.Share(float64(f.Total), all), tty.Safe(f.Name)}
+			live.Amount(float64(f.Total), unit), live.Share(float64(f.Total), all), glyph.Safe(f.Name)}
 		for c := range widths {
-			widths[c] = max(widths[c], tty.Width(texts[i][c]))
+			widths[c] = max(widths[c], glyph.Width(texts[i][c]))
 		}
 	}
 	return texts, widths
@@ -171,7 +172,7 @@ func (m *Model) drawFunctionColumn(g *tty.Grid, b box, n, c int, name string, te
 	const function = 4 // the column of what is no number
 	fill := 0
 	if c < function {
-		fill = max(b.w-tty.Width(name), 0)
+		fill = max(b.w-glyph.Width(name), 0)
 	}
 	g.Put(b.x+fill, b.y, b.w, name, m.Theme.head())
 	// A click on a share sorts by the number in front of it.
@@ -183,7 +184,7 @@ func (m *Model) drawFunctionColumn(g *tty.Grid, b box, n, c int, name string, te
 	for i := range texts {
 		text, x := texts[i][c], b.x
 		if c < function {
-			x += b.w - tty.Width(text)
+			x += b.w - glyph.Width(text)
 		}
 		g.Put(x, b.y+1+i, b.w, text, style)
 	}
@@ -241,7 +242,7 @@ func (m *Model) aboutProfile(p *pane, t *trieOf) string {
 		text += fmt.Sprintf("  %d rows below zero left out", t.left)
 	}
 	if !p.filter.empty() {
-		text += "  /" + tty.Safe(p.filter.text)
+		text += "  /" + glyph.Safe(p.filter.text)
 	}
 	return text
 }
@@ -296,14 +297,14 @@ func (m *Model) drawFlame(g *tty.Grid, b box, p *pane) string {
 	if d.narrow > 0 {
 		foot = view.Grouped(d.narrow) + " narrower ones not drawn  " + foot
 	}
-	g.Put(b.x, b.y+b.h-1, b.w, tail(tty.Safe(foot), b.w), m.Theme.dim())
+	g.Put(b.x, b.y+b.h-1, b.w, tail(glyph.Safe(foot), b.w), m.Theme.dim())
 	text := m.aboutProfile(p, t)
 	if p.merge != "" {
 		word := "called by "
 		if p.invert {
 			word = "callers of "
 		}
-		text = word + tty.Safe(p.merge) + "  " + text
+		text = word + glyph.Safe(p.merge) + "  " + text
 	}
 	if !p.filter.empty() {
 		text += "  matches " + live.Share(float64(d.matched(0)), d.all)
@@ -314,10 +315,10 @@ func (m *Model) drawFlame(g *tty.Grid, b box, p *pane) string {
 
 // tail is the end of a text where not all of it fits.
 func tail(s string, width int) string {
-	for tty.Width(s) > width && s != "" {
+	for glyph.Width(s) > width && s != "" {
 		if i := strings.Index(s, " > "); i >= 0 && i+3 < len(s) {
 			s = "… " + s[i+3:]
-			if tty.Width(s) <= width || !strings.Contains(s, " > ") {
+			if glyph.Width(s) <= width || !strings.Contains(s, " > ") {
 				break
 			}
 			s = strings.TrimPrefix(s, "… ")
@@ -392,7 +393,7 @@ func (d *flameDrawing) row(level int) int {
 
 // draw draws the box of a node: its name, its share where there is room.
 func (d *flameDrawing) draw(n, x, width, level int) {
-	name := tty.Safe(d.t.Label(n))
+	name := glyph.Safe(d.t.Label(n))
 	y := d.row(level)
 	style := d.m.Theme.frame(d.t.Kind(n), name)
 	if !d.p.filter.empty() && n > 0 && d.p.filter.matches(d.t.Label(n)) {
@@ -406,14 +407,14 @@ func (d *flameDrawing) draw(n, x, width, level int) {
 	d.g.Set(x, y, "▏", style)
 	share := live.Share(float64(d.t.Total(n)), d.all)
 	if width > 2 {
-		if d.t.Kind(n) != view.LabelFrame && tty.Width(name) > width-1 {
+		if d.t.Kind(n) != view.LabelFrame && glyph.Width(name) > width-1 {
 			name = view.Unqualified(name)
 		}
 		d.g.Put(x+1, y, width-1, name, style)
 	}
 	// A share is shown whole or not at all.
-	if width > tty.Width(name)+tty.Width(share)+4 {
-		d.g.Put(x+width-1-tty.Width(share), y, width, share, style)
+	if width > glyph.Width(name)+glyph.Width(share)+4 {
+		d.g.Put(x+width-1-glyph.Width(share), y, width, share, style)
 	}
 }
 

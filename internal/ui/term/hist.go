@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/ui/glyph"
 	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/value"
@@ -51,7 +52,7 @@ func (m *Model) drawHistograms(g *tty.Grid, b box, n int) string {
 	if p.m.Keyed() {
 		var parts []string
 		for c := range t.Keys {
-			parts = append(parts, tty.Safe(t.Text(row, c)))
+			parts = append(parts, glyph.Safe(t.Text(row, c)))
 		}
 		heading = "[" + strings.Join(parts, ", ") + "]"
 	}
@@ -63,7 +64,7 @@ func (m *Model) drawHistograms(g *tty.Grid, b box, n int) string {
 		numbers = append(numbers, q.name+" "+live.Bound(h, q.part, p.m.Unit))
 	}
 	// Where not all fit, those go that say the least: the total, p90, p50.
-	for len(numbers) > 1 && tty.Width(heading+"  "+strings.Join(numbers, "  ")) > b.w {
+	for len(numbers) > 1 && glyph.Width(heading+"  "+strings.Join(numbers, "  ")) > b.w {
 		least := [...]int{4: 0, 3: 1, 2: 0}[len(numbers)]
 		numbers = slices.Delete(numbers, least, least+1)
 	}
@@ -148,14 +149,14 @@ func (m *Model) drawBuckets(g *tty.Grid, b box, p *pane, h value.Hist, low, high
 	for i := range rows {
 		n := float64(rows[i].Count / div)
 		most = max(most, n)
-		texts[i] = [2]string{tty.Safe(rows[i].Label), live.Amount(n, view.NoUnit)}
-		labels, counts = max(labels, tty.Width(texts[i][0])), max(counts, tty.Width(texts[i][1]))
+		texts[i] = [2]string{glyph.Safe(rows[i].Label), live.Amount(n, view.NoUnit)}
+		labels, counts = max(labels, glyph.Width(texts[i][0])), max(counts, glyph.Width(texts[i][1]))
 	}
 	for i := range rows {
 		y := b.y + len(rows) - 1 - i
 		g.Put(b.x, y, min(labels, b.w), texts[i][0], m.Theme.text())
 		x := b.x + labels + 1
-		g.Put(x+counts-tty.Width(texts[i][1]), y, b.x+b.w-x, texts[i][1], m.Theme.text())
+		g.Put(x+counts-glyph.Width(texts[i][1]), y, b.x+b.w-x, texts[i][1], m.Theme.text())
 		x += counts + 1
 		share := float64(rows[i].Count/div) / most
 		if p.log {
@@ -224,8 +225,8 @@ func (m *Model) drawHeat(g *tty.Grid, b box, p *pane, past *past, low, high int)
 	lines, right := high-low, b.x+b.w-len(past.columns)
 	for k := low; k < high; k++ {
 		y := b.y + lines - 1 - (k - low)
-		name := tty.Safe(live.BucketName(&past.buckets[k], p.m.Unit))
-		g.Put(b.x+max(axisWidth-2-tty.Width(name), 0), y, axisWidth-2, name, m.Theme.dim())
+		name := glyph.Safe(live.BucketName(&past.buckets[k], p.m.Unit))
+		g.Put(b.x+max(axisWidth-2-glyph.Width(name), 0), y, axisWidth-2, name, m.Theme.dim())
 		for c, column := range past.columns {
 			share := column[k] / cmp.Or(most, 1)
 			if p.log && share > 0 {
@@ -261,9 +262,9 @@ func (m *Model) drawAxis(g *tty.Grid, b box, line *history.Line, i, j int) {
 		now = " " + m.wall(end)
 	}
 	// Without room between them the two names are left out.
-	if b.x+b.w-from >= tty.Width(back)+tty.Width(now)+4 {
+	if b.x+b.w-from >= glyph.Width(back)+glyph.Width(now)+4 {
 		g.Put(from, b.y, b.w, "└ "+back+" ", m.Theme.dim())
-		g.Put(b.x+b.w-tty.Width(now)-2, b.y, b.w, now+" ┘", m.Theme.dim())
+		g.Put(b.x+b.w-glyph.Width(now)-2, b.y, b.w, now+" ┘", m.Theme.dim())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/ui/glyph"
 	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/view"
@@ -144,7 +145,7 @@ func (m *Model) ofMap(p *pane, r rune) {
 	case 'w': // the last window that was closed and the one that is being filled take turns
 		switch {
 		case !p.m.Window:
-			m.note = tty.Safe(p.m.Name) + " has no windows: the script does not print and clear it"
+			m.note = glyph.Safe(p.m.Name) + " has no windows: the script does not print and clear it"
 		case p.of == live.OfWindow:
 			p.of = live.OfNow
 		default:
@@ -164,7 +165,7 @@ func (m *Model) ofMap(p *pane, r rune) {
 		p.log = !p.log
 	case 'f':
 		if p.m.Weight == view.NoWeight {
-			m.note = tty.Safe(p.m.Name) + " weighs nothing, so that there is no flame graph of it"
+			m.note = glyph.Safe(p.m.Name) + " weighs nothing, so that there is no flame graph of it"
 			return
 		}
 		// A flame graph takes the place of an opened row.
@@ -180,7 +181,7 @@ func (m *Model) ofMap(p *pane, r rune) {
 			m.picking = &picking{}
 			m.tellPicking()
 		} else {
-			m.note = "nothing is known of the past of " + tty.Safe(p.m.Name)
+			m.note = "nothing is known of the past of " + glyph.Safe(p.m.Name)
 		}
 	}
 }
@@ -482,7 +483,7 @@ func (m *Model) find(p *pane, back bool) {
 	case p.filter.empty():
 		m.note = "/ begins a search"
 	case p.flame && !p.next(back):
-		m.note = "nothing matches " + tty.Safe(p.filter.text)
+		m.note = "nothing matches " + glyph.Safe(p.filter.text)
 	// Only rows that match are shown: the next match is the next row.
 	case !p.flame && back:
 		m.scroll(p, -1)
@@ -574,8 +575,8 @@ var helpText = [][2]string{
 func (m *Model) drawHelp(g *tty.Grid) {
 	keys, width := 0, 0
 	for _, h := range helpText {
-		keys = max(keys, tty.Width(h[0]))
-		width = max(width, tty.Width(h[1]))
+		keys = max(keys, glyph.Width(h[0]))
+		width = max(width, glyph.Width(h[1]))
 	}
 	if keys+width+6 > g.W {
 		m.drawNarrowHelp(g)
@@ -606,7 +607,7 @@ func (m *Model) drawNarrowHelp(g *tty.Grid) {
 	for i, h := range helpText {
 		x := g.Put(0, y, g.W, h[0], m.Theme.head()) + 2
 		for word := range strings.FieldsSeq(h[1]) {
-			if x+tty.Width(word) > g.W {
+			if x+glyph.Width(word) > g.W {
 				x, y = 2, y+1
 			}
 			x += g.Put(x, y, g.W-x, word, m.Theme.text()) + 1

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/ui/glyph"
 	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/value"
@@ -90,20 +91,20 @@ func (m *Model) drawTable(g *tty.Grid, b box, n int, t *live.Table, from int) {
 		if names[c] = col.Name; c == sorted {
 			names[c] = map[bool]string{false: "▼", true: "▲"}[p.reverse] + col.Name
 		}
-		widths[c] = tty.Width(names[c])
+		widths[c] = glyph.Width(names[c])
 	}
 	for i := range rows {
 		texts[i] = make([]string, len(t.Columns))
 		for c := range t.Columns {
-			texts[i][c] = tty.Safe(t.Text(&rows[i], c))
-			widths[c] = max(widths[c], tty.Width(texts[i][c]))
+			texts[i][c] = glyph.Safe(t.Text(&rows[i], c))
+			widths[c] = max(widths[c], glyph.Width(texts[i][c]))
 		}
 	}
 	shown := squeeze(t, widths, b.w)
 	x := b.x
 	put := func(y, c int, text string, s tty.Style) {
 		if t.Columns[c].Right {
-			w := tty.Width(text)
+			w := glyph.Width(text)
 			g.Put(x+max(widths[c]-w, 0), y, widths[c], text, s)
 			return
 		}
@@ -274,7 +275,7 @@ func (m *Model) drawTile(g *tty.Grid, b box, p *pane) string {
 		} else if c > 0 || len(t.Columns) > 2 {
 			text = strings.ToLower(col.Name) + " " + text
 		}
-		parts = append(parts, tty.Safe(text))
+		parts = append(parts, glyph.Safe(text))
 	}
 	g.Put(b.x, b.y, b.w, strings.Join(parts, "   "), m.Theme.head())
 	below := box{b.x, b.y + 1, b.w, b.h - 1}
@@ -334,17 +335,17 @@ func (m *Model) drawOpened(g *tty.Grid, b box, p *pane) string {
 		name := p.m.Keys[i].Name
 		st, ok := part.(*value.Stack)
 		if !ok {
-			put(name+" ", tty.Safe(live.KeyText(part)), m.Theme.head())
+			put(name+" ", glyph.Safe(live.KeyText(part)), m.Theme.head())
 			continue
 		}
 		frames := view.FramesOf(st)
 		// The innermost function comes first, as where a stack is printed.
 		for k := len(frames) - 1; k >= 0; k-- {
-			put("  ", tty.Safe(frames[k].Name), m.Theme.text())
+			put("  ", glyph.Safe(frames[k].Name), m.Theme.text())
 		}
 	}
 	for c := t.Keys; c < len(t.Columns); c++ {
-		put(strings.ToLower(t.Columns[c].Name)+" ", tty.Safe(t.Text(row, c)), m.Theme.head())
+		put(strings.ToLower(t.Columns[c].Name)+" ", glyph.Safe(t.Text(row, c)), m.Theme.head())
 	}
 	rest := box{b.x, y + 1, b.w, b.y + b.h - y - 1}
 	line := m.State.Line(p.m)

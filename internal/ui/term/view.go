@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/ui/glyph"
 	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/view"
@@ -225,7 +226,7 @@ func (v *View) loop() {
 			v.saving = false
 			v.model.Note(text)
 		case text := <-v.said:
-			v.model.Note(tty.Safe(text))
+			v.model.Note(glyph.Safe(text))
 		}
 		v.draw()
 	}
@@ -362,7 +363,7 @@ func (v *View) write(f *export.Format, maps []*view.Map) (note string) {
 		}
 	}
 	if err != nil {
-		return "not saved: " + tty.Safe(err.Error())
+		return "not saved: " + glyph.Safe(err.Error())
 	}
 	return "saved as " + name
 }
