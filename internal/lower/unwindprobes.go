@@ -59,7 +59,12 @@ func (f *fn) probedTask(l *probesLayout, mm int, pc *ir.Value) (trampoline, retu
 	f.When(space, func() {
 		area := b.LoadPtr(space, l.area)
 		f.Rarely(area, func() {
-			b.Store(out, 0, 8, f.codeAddress(b.U64(area, l.page)))
+			page := b.U64(area, l.page)
+			b.Store(out, 0, 8, f.codeAddress(page))
+			// Behind its first instruction the trampoline may be on its way into the kernel.
+			f.When(b.ULt(b.Arith(ir.Sub, pc, page), copySize), func() {
+				b.Store(out, 16, 8, b.U64(out, 0))
+			})
 			probes := b.LoadPtr(task, l.task)
 			f.When(probes, func() {
 				b.Store(out, 8, 8, b.U64(probes, l.returns))
@@ -89,15 +94,18 @@ func (w *walk) hooked(next, stop *ir.Block) {
 		b.Call(int(asm.FnProbeReadKernel), word, f.konst(8), b.Add(returns, int64(at)))
 		return b.U64(word, 0)
 	}
-	slot := f.carried(w.sp)
-	if f.m.o.Probe.Machine.Arch().Link == 0 {
-		slot = b.Add(slot, -8) // the return address lies there
+	room := int64(8) // of a return address on the stack
+	if f.m.o.Probe.Machine.Arch().Link > 0 {
+		room = 0
 	}
-	below := b.Arith(ir.ULt, read(l.stack), slot)
+	stack := read(l.stack)
+	below := b.Arith(ir.ULt, stack, b.Add(f.carried(w.sp), -room))
 	original := f.codeAddress(read(l.original))
 	f.carry(w.returns, read(l.next))
 	f.goOn(b.Eq(below, 0), next)
 	f.carry(w.pc, original)
+	f.carry(w.sp, b.Add(stack, room))
+	f.carry(w.back, f.konst(1))
 	f.carry(w.cut, f.konst(0))
 	b.Jump(next)
 }
