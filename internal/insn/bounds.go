@@ -30,6 +30,7 @@ type Exits struct {
 	Returns []uint64 // offsets of the return instructions
 	Away    []int64  // where jumps to other code lead, from the start of the function
 	Unknown bool     // a jump leads where only the run knows, other than by a table of the function's own
+	Calls   bool     // it calls others
 }
 
 // ExitsOf finds the ways out of a function of 64-bit code. It fails as [ReturnOffsets] does.
@@ -46,6 +47,8 @@ func ExitsOf(set Set, code []byte) (out Exits, err error) {
 			out.Returns = append(out.Returns, uint64(at))
 		case way == jumpsAnywhere:
 			out.Unknown = true
+		case way == calls:
+			out.Calls = true
 		case way == jumpsTo:
 			if to += int64(at); to < 0 || to >= int64(len(code)) {
 				out.Away = append(out.Away, to)
@@ -113,6 +116,7 @@ const (
 	jumpsNot      jumpWay = iota // it is no jump, or one by a table
 	jumpsTo                      // to a place that the instruction has
 	jumpsAnywhere                // to what a register or memory has
+	calls                        // it is a call
 )
 
 // jump says where a jump, which may depend on a condition, leads: from its own start. Compilers make
@@ -134,6 +138,8 @@ func (s Set) jump(code, before []byte) (to int64, way jumpWay) {
 			return 0, jumpsAnywhere
 		}
 		return end + int64(int32(binary.LittleEndian.Uint32(code[end-4:]))), jumpsTo
+	case near && (d.op == 0xe8 || d.op == 0xff && (d.reg() == 2 || d.reg() == 3)):
+		return 0, calls
 	case near && d.op == 0xff && (d.reg() == 4 || d.reg() == 5):
 		// With indirect branch tracking jumps by a table have a prefix, others have not. A table at a fixed
 		// address is in the instruction itself, with an index and no base.
@@ -161,7 +167,7 @@ func addsInto(code []byte, register byte) bool {
 	return false
 }
 
-// jumpARM64 is jump for arm64: B, B.cond, CBZ, CBNZ, TBZ, TBNZ, and BR with its authenticating kin.
+// jumpARM64 is jump for arm64: B, BL, B.cond, CBZ, CBNZ, TBZ, TBNZ, BR and BLR with their authenticating kin.
 func jumpARM64(code, before []byte) (to int64, way jumpWay) {
 	w := binary.LittleEndian.Uint32(code)
 	// field is a signed distance of so many bits in words, from a bit on.
@@ -169,6 +175,8 @@ func jumpARM64(code, before []byte) (to int64, way jumpWay) {
 	switch {
 	case w&0xfc000000 == 0x14000000:
 		return field(0, 26), jumpsTo
+	case w&0xfc000000 == 0x94000000, w&0xfffffc1f == 0xd63f0000, w&0xfefff800 == 0xd63f0800:
+		return 0, calls
 	case w&0xff000000 == 0x54000000, w&0x7e000000 == 0x34000000:
 		return field(5, 19), jumpsTo
 	case w&0x7e000000 == 0x36000000:

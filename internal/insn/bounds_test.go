@@ -68,32 +68,34 @@ func TestExitsOf(t *testing.T) {
 		code    string
 		returns []uint64
 		away    []int64
-		unknown bool
+		more    string
 	}{
-		{AMD64, "c3 e912fcffff ebf8", []uint64{0}, []int64{-1000}, false},         // ret; jmp -1000; jmp 0
-		{AMD64, "90 0f85e1030000 0f858c860100", nil, []int64{1000, 99993}, false}, // nop; jne; jne
-		{AMD64, "ffe0", nil, nil, true},                                           // jmp *%rax
-		{AMD64, "3effe0", nil, nil, false},                                        // notrack jmp *%rax
-		{AMD64, "4801d0 ffe0", nil, nil, false},                                   // add %rdx, %rax; jmp *%rax
-		{AMD64, "4801c2 ffe0", nil, nil, true},                                    // add %rax, %rdx; jmp *%rax
-		{AMD64, "4901d1 41ffe1", nil, nil, false},                                 // add %rdx, %r9; jmp *%r9
-		{AMD64, "4801d1 41ffe1", nil, nil, true},                                  // add %rdx, %rcx; jmp *%r9
-		{AMD64, "4c03c8 41ffe1", nil, nil, false},                                 // add %rax, %r9; jmp *%r9
-		{AMD64, "ff24c500100000", nil, nil, false},                                // jmp *0x1000(,%rax,8)
-		{AMD64, "ff6010", nil, nil, true},                                         // jmp *16(%rax)
-		{AMD64, "ffd0 e800000000", nil, nil, false},                               // call *%rax; call
-		{AMD64, "ff2500010000", nil, nil, true},                                   // jmp *0x100(%rip)
-		{ARM64, "c0035fd6 ffffff17", []uint64{0}, nil, false},                     // ret; b 0
-		{ARM64, "c07f0054 a1ffffb4", nil, []int64{4088, -8}, false},               // b.eq; cbz x1, -12
-		{ARM64, "c2ff1f37", nil, []int64{-8}, false},                              // tbnz w2, #3, -8
-		{ARM64, "60001fd6", nil, nil, true},                                       // br x3
-		{ARM64, "4388248b 60001fd6", nil, nil, false},                             // add x3, x2, w4, sxtb #2; br x3
-		{ARM64, "4488248b 60001fd6", nil, nil, true},                              // add x4, …; br x3
-		{ARM64, "60003fd6 ffffff97", nil, nil, false},                             // blr x3; bl
+		{AMD64, "c3 e912fcffff ebf8", []uint64{0}, []int64{-1000}, ""},         // ret; jmp -1000; jmp 0
+		{AMD64, "90 0f85e1030000 0f858c860100", nil, []int64{1000, 99993}, ""}, // nop; jne; jne
+		{AMD64, "ffe0", nil, nil, "unknown"},                                   // jmp *%rax
+		{AMD64, "3effe0", nil, nil, ""},                                        // notrack jmp *%rax
+		{AMD64, "4801d0 ffe0", nil, nil, ""},                                   // add %rdx, %rax; jmp *%rax
+		{AMD64, "4801c2 ffe0", nil, nil, "unknown"},                            // add %rax, %rdx; jmp *%rax
+		{AMD64, "4901d1 41ffe1", nil, nil, ""},                                 // add %rdx, %r9; jmp *%r9
+		{AMD64, "4801d1 41ffe1", nil, nil, "unknown"},                          // add %rdx, %rcx; jmp *%r9
+		{AMD64, "4c03c8 41ffe1", nil, nil, ""},                                 // add %rax, %r9; jmp *%r9
+		{AMD64, "ff24c500100000", nil, nil, ""},                                // jmp *0x1000(,%rax,8)
+		{AMD64, "ff6010", nil, nil, "unknown"},                                 // jmp *16(%rax)
+		{AMD64, "ffd0", nil, nil, "calls"},                                     // call *%rax
+		{AMD64, "e800000000 c3", []uint64{5}, nil, "calls"},                    // call; ret
+		{ARM64, "ffffff97", nil, nil, "calls"},                                 // bl
+		{AMD64, "ff2500010000", nil, nil, "unknown"},                           // jmp *0x100(%rip)
+		{ARM64, "c0035fd6 ffffff17", []uint64{0}, nil, ""},                     // ret; b 0
+		{ARM64, "c07f0054 a1ffffb4", nil, []int64{4088, -8}, ""},               // b.eq; cbz x1, -12
+		{ARM64, "c2ff1f37", nil, []int64{-8}, ""},                              // tbnz w2, #3, -8
+		{ARM64, "60001fd6", nil, nil, "unknown"},                               // br x3
+		{ARM64, "4388248b 60001fd6", nil, nil, ""},                             // add x3, x2, w4, sxtb #2; br x3
+		{ARM64, "4488248b 60001fd6", nil, nil, "unknown"},                      // add x4, …; br x3
+		{ARM64, "60003fd6", nil, nil, "calls"},                                 // blr x3
 	} {
 		got, err := ExitsOf(c.set, bytesOf(t, c.code))
 		if err != nil || !slices.Equal(got.Returns, c.returns) || !slices.Equal(got.Away, c.away) ||
-			got.Unknown != c.unknown {
+			got.Unknown != (c.more == "unknown") || got.Calls != (c.more == "calls") {
 			t.Errorf("%d %s: %+v, %v", c.set, c.code, got, err)
 		}
 	}

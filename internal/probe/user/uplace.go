@@ -98,9 +98,12 @@ func setReturn(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol,
 		return
 	}
 	const why = "an exception that passes through a function whose return is probed ends the program"
-	offsets, err := keptReturns(o, file, sym, facts, pl.ABI)
+	offsets, calls, err := keptReturns(o, file, sym, facts, pl.ABI)
 	named := p.Pattern == nil || !p.Pattern.Fn.HasWild()
 	switch {
+	// What calls nothing has no exception pass through, and the kernel's means cost a part of a step
+	// over a return instruction.
+	case err == nil && !calls:
 	case err == nil:
 		pl.Returns, pl.Kept = offsets, true
 	case o.Unsafe || o.ForListing:
@@ -113,9 +116,11 @@ func setReturn(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol,
 	}
 }
 
-// keptReturns finds the return instructions of a function, if it ends by these alone. The error is a clause
-// about the function.
-func keptReturns(o *probe.Options, file *exe.File, sym exe.Symbol, facts *returnFacts, x arch.ABI) ([]uint64, error) {
+// keptReturns finds the return instructions of a function, if it ends by these alone, and whether it calls
+// others. The error is a clause about the function.
+func keptReturns(o *probe.Options, file *exe.File, sym exe.Symbol, facts *returnFacts, x arch.ABI) (
+	offsets []uint64, calls bool, err error,
+) {
 	set := setOf(x, o.Machine.Arch())
 	exits := func(s exe.Symbol) (out insn.Exits, err error) {
 		code := file.Code(s.Addr, s.Size)
@@ -126,13 +131,13 @@ func keptReturns(o *probe.Options, file *exe.File, sym exe.Symbol, facts *return
 	}
 	out, err := exits(sym)
 	if err != nil {
-		return nil, fmt.Errorf("cannot be read, as %w", err)
+		return nil, false, fmt.Errorf("cannot be read, as %w", err)
 	}
 	cold := facts.cold[sym.Name]
 	leads := func(from exe.Symbol, to int64, into exe.Symbol) bool {
 		return from.Addr+uint64(to)-into.Addr < into.Size
 	}
-	away, goesCold := out.Unknown, false
+	away, goesCold, calls := out.Unknown, false, out.Calls
 	for _, to := range out.Away {
 		goesCold = true
 		away = away || !leads(sym, to, cold)
@@ -141,6 +146,7 @@ func keptReturns(o *probe.Options, file *exe.File, sym exe.Symbol, facts *return
 		// The rest of the function may come back, and may not return by itself: it has another name.
 		rest, err := exits(cold)
 		away = err != nil || rest.Unknown || len(rest.Returns) > 0
+		calls = calls || rest.Calls
 		for _, to := range rest.Away {
 			away = away || !leads(cold, to, sym)
 		}
@@ -148,14 +154,14 @@ func keptReturns(o *probe.Options, file *exe.File, sym exe.Symbol, facts *return
 	base, ok := file.CodeOffset(sym.Addr)
 	switch {
 	case away || !ok:
-		return nil, errors.New("may end with a jump to other code")
+		return nil, false, errors.New("may end with a jump to other code")
 	case len(out.Returns) == 0:
-		return nil, errNoReturn
+		return nil, false, errNoReturn
 	}
 	for i := range out.Returns {
 		out.Returns[i] += file.Start + base
 	}
-	return out.Returns, nil
+	return out.Returns, calls, nil
 }
 
 // boundaryError explains why a probe must not be put at an offset into a
