@@ -101,8 +101,8 @@ func setReturn(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol,
 	offsets, calls, err := keptReturns(o, file, sym, facts, pl.ABI)
 	named := p.Pattern == nil || !p.Pattern.Fn.HasWild()
 	switch {
-	// What calls nothing has no exception pass through, and the kernel's means cost a part of a step
-	// over a return instruction.
+	// No exception passes through a function that calls nothing, and the kernel's means cost a part of
+	// a step over a return instruction.
 	case err == nil && !calls:
 	case err == nil:
 		pl.Returns, pl.Kept = offsets, true
