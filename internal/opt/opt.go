@@ -94,6 +94,7 @@ func Run(p *ir.Prog, o Options) (Result, error) {
 	if err != nil {
 		return res, err
 	}
+	dropUnused(p) // what places show to be decided may have been the last loop with a callback
 	return res, check("place")
 }
 
