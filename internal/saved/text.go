@@ -8,19 +8,25 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hawktrace/hawk/internal/view"
 )
 
-// These find the elements of maps in what a script has printed, hawk's or bpftrace's. An element begins with the map's
-// name and ends with its value; stacks in between have a line for each function.
-var (
-	textBegin  = regexp.MustCompile(`^@\w*\[`)
-	textEnd    = regexp.MustCompile(`\]:(?: (-?\d+))?$`)
-	textWeighs = regexp.MustCompile(` -?\d+$`)
-	textBucket = regexp.MustCompile(`^[[(].*[\])]\s+(\d+) \|.*\|$`)
-	textOffset = regexp.MustCompile(`\+(?:0x[0-9a-f]+|\d+)(?: \([^()]*\))?$`)
-)
+// A textForms finds the elements of maps in what a script has printed, hawk's or bpftrace's. An element begins with the
+// map's name and ends with its value; stacks in between have a line for each function.
+type textForms struct{ begin, end, weighs, bucket, offset *regexp.Regexp }
+
+// forms are compiled when a text is read: every start of hawk would pay for them otherwise.
+var forms = sync.OnceValue(func() *textForms {
+	return &textForms{
+		begin:  regexp.MustCompile(`^@\w*\[`),
+		end:    regexp.MustCompile(`\]:(?: (-?\d+))?$`),
+		weighs: regexp.MustCompile(` -?\d+$`),
+		bucket: regexp.MustCompile(`^[[(].*[\])]\s+(\d+) \|.*\|$`),
+		offset: regexp.MustCompile(`\+(?:0x[0-9a-f]+|\d+)(?: \([^()]*\))?$`),
+	}
+})
 
 // maxElement is how many lines an element of a map has at most: some stacks of a thousand functions.
 const maxElement = 8192
@@ -48,7 +54,7 @@ func (l *textLines) next() bool {
 	l.number++
 	line := l.Bytes()
 	// A program may be called such that its stacks begin as an element does: those have their weight behind a frame.
-	l.element = textBegin.Match(line) && (textEnd.Match(line) || !textWeighs.Match(line))
+	l.element = forms().begin.Match(line) && (forms().end.Match(line) || !forms().weighs.Match(line))
 	return !l.element
 }
 
@@ -94,14 +100,14 @@ func parseText(text *textLines) ([]*Profile, error) {
 			text.number++
 		}
 		switch {
-		case textBegin.MatchString(line):
+		case forms().begin.MatchString(line):
 			lines = lines[:0]
 		// Lines up to the end of an element are frames of its stack.
 		case len(lines) > 0 && len(lines) < maxElement:
 		default:
 			lines = nil
 			// A histogram has its weight in buckets: they are added up.
-			if m := textBucket.FindStringSubmatch(line); m != nil && below {
+			if m := forms().bucket.FindStringSubmatch(line); m != nil && below {
 				n, err := weight(m[1])
 				if err = cmp.Or(err, weigh(n)); err != nil {
 					return nil, wrong(err)
@@ -110,7 +116,7 @@ func parseText(text *textLines) ([]*Profile, error) {
 			continue
 		}
 		lines = append(lines, line)
-		end := textEnd.FindStringSubmatch(line)
+		end := forms().end.FindStringSubmatch(line)
 		if end == nil {
 			continue
 		}
@@ -155,7 +161,7 @@ func textPath(key string) []string {
 	for line := range strings.Lines(key) {
 		text := strings.TrimSpace(line)
 		if line[0] == ' ' || line[0] == '\t' { // a function of a stack, with those that called it below
-			if text = textOffset.ReplaceAllString(text, ""); text != "" {
+			if text = forms().offset.ReplaceAllString(text, ""); text != "" {
 				frames = append(frames, view.Line(text))
 			}
 			continue
