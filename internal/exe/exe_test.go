@@ -318,8 +318,17 @@ func TestFindLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if s, ok := f.Symbol("malloc"); !ok || s.Size == 0 {
+	s, ok := f.Symbol("malloc")
+	if !ok || s.Size == 0 {
 		t.Errorf("malloc in %s: %+v", got[0], s)
+	}
+	for _, at := range []uint64{s.Addr, s.Addr + s.Size - 1} {
+		if start, end, ok := f.FrameSpan(at); !ok || start != s.Addr || end < s.Addr+s.Size {
+			t.Errorf("frames of %#x are described from %#x to %#x, %v; malloc is at %#x", at, start, end, ok, s.Addr)
+		}
+	}
+	if _, _, ok := f.FrameSpan(0); ok {
+		t.Error("there is code at 0")
 	}
 }
 
@@ -347,6 +356,9 @@ func readAll(t *testing.T, data []byte) {
 		}
 		e.Offset(s.addr)
 		e.Code(s.addr, uint64(s.size))
+		if start, end, ok := e.FrameSpan(s.addr); ok && (start > s.addr || end <= s.addr) {
+			t.Errorf("%#x is not from %#x to %#x", s.addr, start, end)
+		}
 	}
 	frames := 0
 	e.GoFrames(func(g *GoFrame) bool {

@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"slices"
+	"sort"
 )
 
 // ImportSuffix is behind the name of a function in the name of the entry that leads to it.
@@ -128,6 +129,27 @@ var throwing = []string{"__gxx_personality", "__gnat_personality", "__objc_perso
 func (f *File) Throws() bool {
 	names := f.Section(".dynstr")
 	return slices.ContainsFunc(throwing, func(word string) bool { return bytes.Contains(names, []byte(word)) })
+}
+
+// FrameSpan is the stretch of code around an address that one description of frames is for, a function or the part
+// of one that the compiler put elsewhere: from its start to that of the next. ok is false without the table
+// of such starts that linkers make (.eh_frame_hdr).
+func (f *File) FrameSpan(addr uint64) (start, end uint64, ok bool) {
+	// The table has rows of two words relative to itself, behind a version, the forms of what follows, and
+	// how many there are.
+	const head, row = 12, 8
+	data, at := f.SectionAt(".eh_frame_hdr")
+	if len(data) < head || [4]byte(data) != [4]byte{1, 0x1b, 0x03, 0x3b} {
+		return 0, 0, false
+	}
+	n := min(int(f.order.Uint32(data[8:])), (len(data)-head)/row)
+	begin := func(i int) uint64 { return at + uint64(int64(int32(f.order.Uint32(data[head+i*row:])))) }
+	i := sort.Search(n, func(i int) bool { return begin(i) > addr })
+	if i == 0 || i == n {
+		return 0, 0, false
+	}
+	start, end = begin(i-1), begin(i)
+	return start, end, start <= addr
 }
 
 // CodeSpan is the lowest address of a segment with code, which the kernel tells of a program that
