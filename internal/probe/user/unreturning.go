@@ -37,10 +37,10 @@ type returnFacts struct {
 	// unreturning are the addresses of functions that a probe on their return would break, whatever other
 	// names they have.
 	unreturning map[uint64]string
-	// throws says that exceptions may pass through functions of the file. cold has the parts of these that
-	// compilers put elsewhere, by the name of the function.
-	throws bool
-	cold   map[string]exe.Symbol
+	throws      bool // exceptions may pass through functions of the file
+	// cold has the parts of functions that compilers put elsewhere, by the name of the function. Files without
+	// symbols do not say it, and those that are linked with no other lack the table of exe.File.FrameSpan.
+	cold map[string]exe.Symbol
 }
 
 func returnFactsOf(file *exe.File) *returnFacts { return returnFact.Of(file) }

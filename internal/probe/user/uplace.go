@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/exe"
@@ -98,7 +99,7 @@ func setReturn(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol,
 		return
 	}
 	const why = "an exception that passes through a function whose return is probed ends the program"
-	offsets, calls, err := keptReturns(o, file, sym, facts, pl.ABI)
+	offsets, calls, err := keptReturns(o, file, sym, facts.cold[sym.Name], pl.ABI)
 	named := p.Pattern == nil || !p.Pattern.Fn.HasWild()
 	switch {
 	// No exception passes through a function that calls nothing, and the kernel's means cost a part of
@@ -112,56 +113,69 @@ func setReturn(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol,
 	case named:
 		o.Warn(p, "%s of %s %v: %s", sym.Name, p.Target, err, why)
 	default:
-		pl.Unsafe = fmt.Errorf("%s of %s %w: %s", sym.Name, p.Target, err, why)
+		pl.Unsafe = fmt.Errorf("%s of %s %w: %s; --unsafe probes it all the same", sym.Name, p.Target, err, why)
 	}
 }
 
+// mostParts bounds the parts of one function that are looked at.
+const mostParts = 16
+
 // keptReturns finds the return instructions of a function, if it ends by these alone, and whether it calls
 // others. The error is a clause about the function.
-func keptReturns(o *probe.Options, file *exe.File, sym exe.Symbol, facts *returnFacts, x arch.ABI) (
+// Compilers put what is rarely reached of a function elsewhere. Code that it jumps to counts as such a part
+// if it does not return: a function that is called last does, or ends as unknown.
+func keptReturns(o *probe.Options, file *exe.File, sym, cold exe.Symbol, x arch.ABI) (
 	offsets []uint64, calls bool, err error,
 ) {
 	set := setOf(x, o.Machine.Arch())
-	exits := func(s exe.Symbol) (out insn.Exits, err error) {
-		code := file.Code(s.Addr, s.Size)
-		if set == 0 || set == insn.I386 || s.Size == 0 || code == nil {
-			return out, errors.New("has no code that hawk reads")
+	type part struct{ start, size uint64 }
+	parts := []part{{sym.Addr, sym.Size}}
+	rare := part{cold.Addr, cold.Size}
+	has := func(addr uint64) bool {
+		return slices.ContainsFunc(parts, func(p part) bool { return addr-p.start < p.size })
+	}
+	away := errors.New("may end with a jump to other code")
+	for i := 0; i < len(parts); i++ {
+		p := parts[i]
+		code := file.Code(p.start, p.size)
+		if set == 0 || set == insn.I386 || len(code) == 0 || len(parts) > mostParts {
+			return nil, false, away
 		}
-		return insn.ExitsOf(set, code)
-	}
-	out, err := exits(sym)
-	if err != nil {
-		return nil, false, fmt.Errorf("cannot be read, as %w", err)
-	}
-	cold := facts.cold[sym.Name]
-	leads := func(from exe.Symbol, to int64, into exe.Symbol) bool {
-		return from.Addr+uint64(to)-into.Addr < into.Size
-	}
-	away, goesCold, calls := out.Unknown, false, out.Calls
-	for _, to := range out.Away {
-		goesCold = true
-		away = away || !leads(sym, to, cold)
-	}
-	if goesCold && !away {
-		// The rest of the function may come back, and may not return by itself: it has another name.
-		rest, err := exits(cold)
-		away = err != nil || rest.Unknown || len(rest.Returns) > 0
-		calls = calls || rest.Calls
-		for _, to := range rest.Away {
-			away = away || !leads(cold, to, sym)
+		out, err := insn.ExitsOf(set, code)
+		if err != nil || out.Unknown || i > 0 && len(out.Returns) > 0 {
+			return nil, false, away
+		}
+		calls = calls || out.Calls
+		if i == 0 {
+			offsets = out.Returns
+		}
+		for _, to := range out.Away {
+			target := p.start + uint64(to)
+			if has(target) {
+				continue
+			}
+			if target-rare.start < rare.size {
+				parts = append(parts, rare)
+				continue
+			}
+			start, end, ok := file.FrameSpan(target)
+			if !ok {
+				return nil, false, away
+			}
+			parts = append(parts, part{start, end - start})
 		}
 	}
 	base, ok := file.CodeOffset(sym.Addr)
 	switch {
-	case away || !ok:
-		return nil, false, errors.New("may end with a jump to other code")
-	case len(out.Returns) == 0:
+	case !ok:
+		return nil, false, away
+	case len(offsets) == 0:
 		return nil, false, errNoReturn
 	}
-	for i := range out.Returns {
-		out.Returns[i] += file.Start + base
+	for i := range offsets {
+		offsets[i] += file.Start + base
 	}
-	return out.Returns, calls, nil
+	return offsets, calls, nil
 }
 
 // boundaryError explains why a probe must not be put at an offset into a
