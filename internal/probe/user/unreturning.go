@@ -1,6 +1,7 @@
 package user
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -56,15 +57,16 @@ func lookForReturns(file *exe.File) *returnFacts {
 	facts := &returnFacts{unreturning: at, throws: file.Throws(), cold: map[string]exe.Symbol{}}
 	// An address is remembered rather than a name: aliases, as __GI_ ones, are the same code.
 	for r := range file.Symbols() {
-		name := string(r.Name)
-		if why := unreturning[name]; why != "" && r.Addr != 0 {
+		// No name is copied unless it is kept: a file may have a million.
+		if why := unreturning[string(r.Name)]; why != "" && r.Addr != 0 {
 			at[r.Addr] = why
 		}
-		if of, cold := strings.CutSuffix(name, coldSuffix); cold {
-			facts.cold[of] = r.Symbol()
+		if of, cold := bytes.CutSuffix(r.Name, []byte(coldSuffix)); cold {
+			facts.cold[string(of)] = r.Symbol()
 		}
 		// A program that is linked with no other file has its own.
-		facts.throws = facts.throws || name == "__gxx_personality_v0" || name == "rust_eh_personality"
+		facts.throws = facts.throws || string(r.Name) == "__gxx_personality_v0" ||
+			string(r.Name) == "rust_eh_personality"
 	}
 	imports, unwinds := "the program may leave what it calls by an exception, or on another stack", file.Unwinds()
 	for _, s := range file.Imports(nil) {
