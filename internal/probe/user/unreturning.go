@@ -51,6 +51,9 @@ var returnFact = exe.FactOf(lookForReturns)
 // coldSuffix is what GCC and LLVM name the part of a function by that is rarely reached.
 const coldSuffix = ".cold"
 
+// maxReturnFacts bounds what is kept of a file, more than any program has.
+const maxReturnFacts = 1 << 17
+
 // lookForReturns finds functions by all of their names: symbols, and what the file imports.
 func lookForReturns(file *exe.File) *returnFacts {
 	at := map[uint64]string{}
@@ -58,10 +61,10 @@ func lookForReturns(file *exe.File) *returnFacts {
 	// An address is remembered rather than a name: aliases, as __GI_ ones, are the same code.
 	for r := range file.Symbols() {
 		// No name is copied unless it is kept: a file may have a million.
-		if why := unreturning[string(r.Name)]; why != "" && r.Addr != 0 {
+		if why := unreturning[string(r.Name)]; why != "" && r.Addr != 0 && len(at) < maxReturnFacts {
 			at[r.Addr] = why
 		}
-		if of, cold := bytes.CutSuffix(r.Name, []byte(coldSuffix)); cold {
+		if of, cold := bytes.CutSuffix(r.Name, []byte(coldSuffix)); cold && len(facts.cold) < maxReturnFacts {
 			facts.cold[string(of)] = r.Symbol()
 		}
 		// A program that is linked with no other file has its own.
