@@ -215,13 +215,13 @@ func (c *command) beginPrints() error {
 	return nil
 }
 
-// withPrints is a sink that writes the files, too.
-func (c *command) withPrints(to output.Sink) output.Sink {
+// withPrints is a sink that writes the files, too, through valve: who reads a pipe may stop.
+func (c *command) withPrints(to output.Sink, valve func(io.Writer) io.Writer) output.Sink {
 	if len(c.prints) == 0 {
 		return to
 	}
 	for _, p := range c.prints {
-		p.sink = p.form.New(p.file, io.Discard, output.Options{NoWarnings: c.noWarnings, Quiet: c.quiet,
+		p.sink = p.form.New(valve(p.file), io.Discard, output.Options{NoWarnings: c.noWarnings, Quiet: c.quiet,
 			NoHeader: c.noHeader, NoEnd: c.tool != nil, MaxKeys: c.tool != nil, Tool: c.unread()})
 	}
 	return &printer{to, c.prints}

@@ -168,10 +168,10 @@ func (c *command) outputs(s *session.Session, cfg *config.Config, views *watch, 
 	to := valve(out)
 	// The sink of the views gets everything, and hands on what is printed.
 	if views != nil {
-		o.Sink = views.sink(c.withPrints(c.sink(out, views.open(to), o.Stderr, cfg)))
+		o.Sink = views.sink(c.withPrints(c.sink(out, views.open(to), o.Stderr, cfg), valve))
 		o.Feed, o.Meaning, o.Needs = views, views.script, views.needs
 	} else {
-		o.Sink = c.withPrints(c.sink(out, to, o.Stderr, cfg))
+		o.Sink = c.withPrints(c.sink(out, to, o.Stderr, cfg), valve)
 	}
 	if c.lines != nil {
 		if c.events > 0 {
