@@ -2,7 +2,8 @@
 # give the same file.
 VERSION ?= $(shell git -c safe.directory='*' describe --tags --always --dirty --match 'v[0-9]*' 2>/dev/null | \
 	sed 's/^\([0-9a-f]\{7,\}\)/v0.0.0-\1/')
-LDFLAGS := -s -w -funcalign 16 -X github.com/hawktrace/hawk/internal/cli.Version=$(or $(VERSION),v0.0.0-unknown)
+LDFLAGS := -s -w -funcalign 16 -E github.com/hawktrace/hawk/internal/origin.entry \
+	-X github.com/hawktrace/hawk/internal/cli.Version=$(or $(VERSION),v0.0.0-unknown)
 PREFIX  ?= /usr/local
 KERNEL  ?= 6.12
 

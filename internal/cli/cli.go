@@ -52,7 +52,7 @@ func Main(args []string) int {
 	if guards() {
 		return exitOK
 	}
-	quitPlainly()
+	untouched()
 	c := &command{stdin: os.Stdin, out: os.Stdout, err: os.Stderr, machine: machine.Host()}
 	// The environment may name other places of kernel types and of the kernel itself.
 	c.machine.Named = machine.NamedBy(os.Getenv)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math/bits"
 	"os"
 	"os/signal"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/origin"
 	"github.com/hawktrace/hawk/internal/session"
 )
 
@@ -108,11 +110,21 @@ func notify(state string) {
 	unix.Sendto(fd, []byte(state), unix.MSG_NOSIGNAL, &unix.SockaddrUnix{Name: path})
 }
 
-// quitPlainly gives SIGQUIT back its default action. The runtime's would print
-// the stacks of all goroutines on the terminal of someone who pressed Ctrl-\.
-func quitPlainly() {
-	// The kernel's struct sigaction: handler (SIG_DFL), flags, restorer, mask;
-	// the same on amd64 and arm64.
-	var action [4]uint64
-	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGQUIT), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+// used are the signals that hawk takes, or the runtime cannot do without.
+const used = 1<<(unix.SIGHUP-1) | 1<<(unix.SIGINT-1) | 1<<(unix.SIGTERM-1) | 1<<(unix.SIGUSR1-1) | 1<<(unix.SIGPIPE-1) |
+	1<<(unix.SIGCHLD-1) | 1<<(unix.SIGURG-1) | 1<<(unix.SIGPROF-1) | 1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) |
+	1<<(unix.SIGFPE-1)
+
+// untouched has other signals do what they did when hawk was started, where the runtime does something else: what
+// was ignored is, and SIGQUIT does not print the stacks of all goroutines on the terminal of someone who
+// pressed Ctrl-\.
+func untouched() {
+	ignored := origin.Ignored() &^ used
+	for set := ignored | 1<<(unix.SIGQUIT-1); set != 0; set &= set - 1 {
+		n := bits.TrailingZeros64(set)
+		// The kernel's struct sigaction: handler (SIG_DFL, SIG_IGN), flags, restorer, mask;
+		// the same on amd64 and arm64.
+		action := [4]uint64{ignored >> n & 1}
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(n+1), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+	}
 }

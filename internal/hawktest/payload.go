@@ -41,7 +41,8 @@ func buildHawk(dir, arch string) (string, error) {
 	}
 	out := filepath.Join(dir, "hawk")
 	args := []string{"-trimpath", "-buildvcs=false",
-		"-ldflags=-s -w -X github.com/hawktrace/hawk/internal/cli.Version=v0.0.0-test"}
+		"-ldflags=-s -w -E github.com/hawktrace/hawk/internal/origin.entry " +
+			"-X github.com/hawktrace/hawk/internal/cli.Version=v0.0.0-test"}
 	if os.Getenv("HAWK_RACE") != "" && arch == runtime.GOARCH {
 		args = append(args, "-race")
 	}

@@ -28,3 +28,15 @@ func deepen()
 // OpenFiles is the limit of open files that the process began with, as struct
 // rlimit has it, and whether the kernel told it.
 func OpenFiles() (limit [2]uint64, ok bool) { return files, known }
+
+// ignored has bit n-1 for each signal n that was ignored. The Go runtime takes signals over before any package is
+// initialized, so that entry, which runs before the runtime, has to look.
+var ignored uint64
+
+// entry is where the program begins if the linker was told so (-E); it goes on to the runtime's own entry. It has no
+// stack of Go's and no other registers than the kernel gives.
+func entry()
+
+// Ignored has bit n-1 for each signal n that was ignored when the process began. It is 0 in a program whose
+// linker was not told of entry.
+func Ignored() uint64 { return ignored }

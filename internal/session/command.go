@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"os"
 	"os/exec"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/foreign"
+	"github.com/hawktrace/hawk/internal/origin"
 	"github.com/hawktrace/hawk/internal/output"
 )
 
@@ -27,7 +29,7 @@ func (s *session) System(command string) (status int, err error) {
 		return 0, nil
 	}
 	s.owner.start()
-	cmd := exec.CommandContext(until, "sh", "-c", command)
+	cmd := exec.CommandContext(until, "sh", shell(command, origin.Ignored())...)
 	cmd.Stdout = &commandOutput{s: s}
 	cmd.Stderr = output.File(s.o.Stderr)
 	// A command does not outlive a hawk that was killed.
@@ -53,6 +55,19 @@ func (s *session) System(command string) (status int, err error) {
 		return exit.ExitCode(), nil
 	}
 	return 0, fmt.Errorf("cannot run the command: %w", err)
+}
+
+// shell is how sh is called to run a command that ignores the signals that hawk was started with as ignored.
+// Of those a Go program cannot pass on what it handles itself; a first shell can.
+func shell(command string, ignored uint64) []string {
+	if ignored == 0 {
+		return []string{"-c", command}
+	}
+	trap := "trap ''"
+	for ; ignored != 0; ignored &= ignored - 1 {
+		trap += fmt.Sprintf(" %d", bits.TrailingZeros64(ignored)+1)
+	}
+	return []string{"-c", trap + `; exec sh -c "$0"`, command}
 }
 
 // terminateTree asks a process and all that it has started to end. A shell is asked

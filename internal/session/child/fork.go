@@ -21,6 +21,7 @@ type waiting struct {
 	release   uintptr   // descriptor: one byte lets it go, the end ends it
 	failure   uintptr   // descriptor: gets the errno of a failed exec
 	mask      uint64    // the signals that hawk blocks
+	ignored   uint64    // bit n-1: signal n was ignored when hawk started
 	own       []uintptr // descriptors that the command does not get
 	std       []uintptr // descriptors that become its standard ones; nil: those of hawk
 	files     [2]uint64 // the limit of open files
@@ -42,6 +43,7 @@ func forkWaiting(path string, argv []string, o Options, release, failure *os.Fil
 		return nil, err
 	}
 	w.files, w.limited = origin.OpenFiles()
+	w.ignored = origin.Ignored()
 	var err error
 	if w.path, err = unix.BytePtrFromString(path); err != nil {
 		return nil, err
@@ -113,14 +115,15 @@ func (w *waiting) become() {
 		unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&w.files)), 0, 0, 0)
 	}
 	// Signals do to the command what they did to hawk when it started: those
-	// that are ignored stay so. Handlers would run without a runtime.
-	const ignored = 1
+	// that were ignored are so. Handlers would run without a runtime.
+	const ignore = 1
 	var action [4]uint64 // struct sigaction, whose first word is the handler
 	for sig := uintptr(1); sig <= 64; sig++ {
 		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&action)),
 			unsafe.Sizeof(w.mask), 0, 0)
-		if errno == 0 && action[0] != ignored {
-			action = [4]uint64{}
+		now := action[0]
+		action = [4]uint64{w.ignored >> (sig - 1) & 1}
+		if errno == 0 && now != ignore {
 			unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&action)), 0,
 				unsafe.Sizeof(w.mask), 0, 0)
 		}
