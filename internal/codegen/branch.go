@@ -48,6 +48,7 @@ func (s *selector) edge(b *ir.Block, i int) *regalloc.Block {
 	mid := s.split()
 	mid.Weight = min(mid.Weight, s.start[to.ID].Weight)
 	mid.Cold = mid.Cold || to.Cold
+	mid.Loops = min(mid.Loops, s.start[to.ID].Loops)
 	s.begin(mid)
 	s.phiMoves(b, i)
 	s.jump(s.start[to.ID])

@@ -77,7 +77,8 @@ var ErrLong = errors.New("program too long")
 // Generate compiles p, whose objects have been placed (opt.Run does it). It
 // does not change p. Errors are faults of an earlier stage, ErrStack or ErrLong.
 func Generate(p *ir.Prog, o Options) (*Code, error) {
-	e := &emitter{code: &Code{longJumps: o.CPUv4}, start: map[*ir.Func]int{}}
+	e := &emitter{code: &Code{longJumps: o.CPUv4}, start: map[*ir.Func]int{},
+		apart: slices.ContainsFunc(p.Funcs, func(f *ir.Func) bool { return f.Piece })}
 	frames := map[*ir.Func]int{}
 	for _, f := range p.Funcs {
 		mf, err := selectFunc(f, o)

@@ -179,7 +179,8 @@ var inverse = map[asm.JumpOp]asm.JumpOp{
 // An emitter writes functions one after the other.
 type emitter struct {
 	code  *Code
-	slots int // 8-byte units written
+	slots int  // 8-byte units written
+	apart bool // the program is in pieces
 	// These are known only at the end:
 	start map[*ir.Func]int
 	calls []fixup // addresses of functions
@@ -206,7 +207,10 @@ func (e *emitter) fn(f *ir.Func, mf *regalloc.Func) error {
 	e.code.Funcs = append(e.code.Funcs, Func{Slot: e.slots, Name: f.Name, NParams: f.NParams,
 		Static: f.Static, Piece: f.Piece, Stack: mf.Frame})
 	order := layout(mf)
-	at := make([]int, len(mf.Blocks)) // slot of each block
+	at := make([]int, len(mf.Blocks)) // slot of each block, once it is placed
+	for i := range at {
+		at[i] = -1
+	}
 	var jumps []fixup
 	jump := func(in asm.Instruction, to *regalloc.Block) {
 		jumps = append(jumps, fixup{index: len(e.code.Insns), slot: e.slots, block: to})
@@ -236,7 +240,8 @@ func (e *emitter) fn(f *ir.Func, mf *regalloc.Func) error {
 			case regalloc.CondJump:
 				yes, no := b.Succs[0], b.Succs[1]
 				op := in.Op
-				if inv, ok := inverse[op.JumpOp()]; ok && yes == next {
+				follows := yes == next && !e.sooner(b, no, yes, at) || e.sooner(b, yes, no, at)
+				if inv, ok := inverse[op.JumpOp()]; ok && follows {
 					op, yes, no = op.SetJumpOp(inv), no, yes
 				}
 				jump(asm.Instruction{OpCode: op, Dst: machine(in.Dst), Src: machine(in.Src), Constant: in.Imm}, yes)
@@ -274,6 +279,23 @@ func (e *emitter) fn(f *ir.Func, mf *regalloc.Func) error {
 		}
 	}
 	return nil
+}
+
+// sooner reports whether the verifier should walk the way from b to x before that to y. It goes on
+// with the instruction behind a jump and keeps the way that is jumped to for later, of which it
+// keeps 8,192. A loop whose rounds it walks one after the other would have it keep one for each
+// round until it is out of the loop, and the next loop as many in addition, unless it leaves the
+// loop in the first round. Only programs in pieces are for verifiers to whom that matters, as it
+// costs a jump.
+func (e *emitter) sooner(b, x, y *regalloc.Block, at []int) bool {
+	if !e.apart {
+		return false
+	}
+	out := func(s *regalloc.Block) bool { return s.Loops < b.Loops }
+	back := func(s *regalloc.Block) bool {
+		return at[s.ID] >= 0 || len(s.Succs) == 1 && at[s.Succs[0].ID] >= 0 // moves and the jump
+	}
+	return out(x) && !out(y) || back(y) && !back(x)
 }
 
 // plain emits an instruction that has one machine instruction to it.

@@ -57,6 +57,7 @@ func selectFunc(f *ir.Func, opts Options) (*regalloc.Func, error) {
 	s.countUses(dom.Order)
 	for _, b := range dom.Order {
 		mb := s.newBlock(b)
+		mb.Loops = depth[b.ID]
 		mb.Weight = math.Pow(8, float64(min(depth[b.ID], 6)))
 		if b.Cold {
 			mb.Weight /= 16
@@ -103,7 +104,7 @@ func (s *selector) newBlock(b *ir.Block) *regalloc.Block {
 
 // split begins a block with the weight of the current one.
 func (s *selector) split() *regalloc.Block {
-	mb := &regalloc.Block{ID: len(s.out.Blocks), Weight: s.cur.Weight, Cold: s.cur.Cold}
+	mb := &regalloc.Block{ID: len(s.out.Blocks), Weight: s.cur.Weight, Cold: s.cur.Cold, Loops: s.cur.Loops}
 	s.out.Blocks = append(s.out.Blocks, mb)
 	return mb
 }

@@ -86,6 +86,7 @@ type Block struct {
 	Succs  []*Block
 	Weight float64 // how often it runs, relative to the entry
 	Cold   bool
+	Loops  int // that it is in
 }
 
 // A Func is the code of one function.

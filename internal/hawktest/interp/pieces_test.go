@@ -44,6 +44,9 @@ begin {
 		begin { for ($k : 0..9) { print(locate($k * 7, 8)); @m[$k] = locate($k, $k); } print(locate(997, 3)); }`},
 	{"loops that fill strings and tuples", `begin { $s = "a"; $t = (1, "x", (2, "yy")); for ($i : 0..7) { $s = str_concat($s, "bc"); if (strcontains($s, "cbcb")) { $t = ($i, $s, ($t.0, $t.1)); } @k[$s, $i] = $t; }
 		for ($kv : @k) { @n[$kv.0.1] = strlen($kv.1.1); for ($e : 0..3) { @sum = sum($kv.0.1 * $e); } if ($kv.0.1 == 99) { return; } } print($t); print(len(@n)); }`},
+	{"loops one after the other", "macro twice(x) { x + x } fn steps($n: int16): uint8 { $i = 0; while ($i < 9) { " +
+		"if ($i >= ($n & 3)) { return $i; } $i++; } return 200; }\nbegin { $n = 7; " + strings.Repeat("$n += "+
+		"twice(twice(steps($n))); ", 5) + " print($n); }"},
 	{"deep loops", `begin { for ($a : 0..3) { for ($b : 0..3) { for ($c : 0..3) { for ($d : 0..3) { for ($e : ` +
 		`0..3) { $n = $a + $b * $c - $d ^ $e; @m[$n & 7]++; if ($n == 5) { break; } } if ($d == $b) { continue; } ` +
 		`} } if ($a + $b > 3) { return; } } } print("never"); }`},
