@@ -29,15 +29,6 @@ type Profile struct {
 	kinds  map[string]view.FrameKind // of frames, where they are known
 }
 
-// Total is the sum of the weights, which may be more than 64 bits hold.
-func (p *Profile) Total() float64 {
-	var sum view.Sum
-	for _, n := range p.stacks.weights {
-		sum.Add(n)
-	}
-	return sum.Float()
-}
-
 // Kind is what sort of frame a function is, as far as the file says it.
 func (p *Profile) Kind(frame string) view.FrameKind { return p.kinds[frame] }
 

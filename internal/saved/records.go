@@ -115,7 +115,9 @@ func records(data []byte) (*Run, error) {
 	}
 	r.numbers()
 	// Buckets of a map are known once all of its histograms have been read.
-	return &r.run, r.evenBuckets()
+	err := r.evenBuckets()
+	run := r.run // what reading took goes
+	return &run, err
 }
 
 // decode is the record of a line. Its lists stay where they are in the line: they may be most of the file.

@@ -95,3 +95,32 @@ func TestStacksRoom(t *testing.T) {
 	runtime.KeepAlive(text)
 	runtime.KeepAlive(f)
 }
+
+// TestStacksAlone: once stacks are weighed, the rows that had them are gone.
+func TestStacksAlone(t *testing.T) {
+	const stacks = 20_000
+	var b strings.Builder
+	b.WriteString(`{"type":"script","name":"x","maps":[{"name":"@","kind":"counter","role":"result",` +
+		`"labels":["kernel_frames"]}]}` + "\n" + `{"type":"map","t":1,"name":"@","rows":[`)
+	for i := range stacks {
+		fmt.Fprintf(&b, `[[[["f%d",0,""]%s]],%d],`, i, strings.Repeat(`,["call",0,""]`, 20), i+1)
+	}
+	text := []byte(strings.TrimSuffix(b.String(), ",") + "]}\n")
+	b.Reset()
+	before := cost.Heap()
+	f, err := parseBytes(text, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := cost.Heap() - before
+	all, err := f.Profiles()
+	if err != nil || len(all) != 1 || all[0].Total() != stacks*(stacks+1)/2 {
+		t.Fatal(all, err)
+	}
+	all[0].Each(func([]string, int64) {})
+	if n := cost.Heap() - before; n > rows/2 {
+		t.Errorf("stacks take %d bytes, the rows that they are of took %d", n, rows)
+	}
+	runtime.KeepAlive(text)
+	runtime.KeepAlive(f)
+}

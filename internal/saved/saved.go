@@ -161,7 +161,8 @@ func (f *File) End() (*view.Run, error) {
 	return rec.Run(), nil
 }
 
-// Profiles are what stacks weighed in the end.
+// Profiles are what stacks weighed in the end. The run no longer has the rows that they are made of, which take many
+// times as much.
 func (f *File) Profiles() ([]*Profile, error) {
 	// Flame graphs of a page have their stacks in it. Those of records are made once, here.
 	end, err := f.End()
@@ -169,6 +170,12 @@ func (f *File) Profiles() ([]*Profile, error) {
 		return f.stacks, err
 	}
 	f.stacks, err = weighed(end, (*view.Map).Profile)
+	for i, item := range f.run.items {
+		if it, ok := item.(view.Snapshot); ok && it.Map.Profile() {
+			it.Rows = view.Rows{}
+			f.run.items[i] = it
+		}
+	}
 	return f.stacks, err
 }
 

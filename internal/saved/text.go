@@ -87,9 +87,9 @@ func parseText(text *textLines) ([]*Profile, error) {
 	var said []element
 	var index view.Index
 	hasher, id := view.NewHasher(), 0
-	weigh := func(n int64) error { said[id].weight += n; return p.stacks.weigh(node, n) }
 	g := newGatherer()
 	defer g.done()
+	weigh := func(n int64) error { said[id].weight += n; return g.weigh(p, node, n) }
 	wrong := func(err error) error { return fmt.Errorf("line %d: %w", text.number, err) }
 	// The first line is the one that an element begins with.
 	for more := true; more; more = text.Scan() {
@@ -146,7 +146,7 @@ func parseText(text *textLines) ([]*Profile, error) {
 		if node, err = g.node(p, textPath(key)); err != nil {
 			return nil, wrong(err)
 		}
-		p.stacks.weights[node] -= said[id].weight
+		*g.weight(p, node) -= said[id].weight
 		said[id].weight = 0
 		if err := weigh(n); err != nil {
 			return nil, wrong(err)
