@@ -216,14 +216,15 @@ func (d *Diff) profile() *view.Profile {
 // frames adds those of a stack.
 func (d *Diff) frames(out []view.FrameAt, stack []string) []view.FrameAt {
 	for _, name := range stack {
-		kind := d.New.Kind(name)
-		// A kind that the new file does not tell may be told by the old one.
-		if kind == view.LabelFrame {
-			kind = d.Old.Kind(name)
-		}
-		out = append(out, view.FrameAt{Name: view.Line(name), Kind: kind})
+		out = append(out, view.FrameAt{Name: name, Kind: d.kind(name)})
 	}
 	return out
+}
+
+// kind is what sort of frame a function is.
+func (d *Diff) kind(name string) view.FrameKind {
+	// A kind that the new file does not tell may be told by the old one.
+	return cmp.Or(d.New.Kind(name), d.Old.Kind(name))
 }
 
 // WriteFolded writes a line for each stack of either run: its frames, what it weighed and
@@ -235,7 +236,7 @@ func (d *Diff) WriteFolded(out io.Writer) error {
 			if i > 0 {
 				w.WriteByte(';')
 			}
-			w.WriteString(export.FoldedFrame(view.Line(name), i == 0))
+			w.WriteString(export.FoldedFrame(name, i == 0))
 		}
 		fmt.Fprintf(w, " %d %d\n", old, new)
 	})
@@ -246,20 +247,55 @@ func (d *Diff) WriteFolded(out io.Writer) error {
 // numbers as formats have them.
 func (d *Diff) each(f func(stack []string, old, new int64)) {
 	saved.Both(d.Old, d.New, func(stack []string, old, new int64) {
-		f(stack, old, view.Whole(float64(new)*d.Scale))
+		f(stack, old, d.now(new))
 	})
 }
 
+// now is a weight of the new run as it is compared, in whole numbers as formats have them.
+func (d *Diff) now(n int64) int64 { return view.Whole(float64(n) * d.Scale) }
+
 // tree is that of the stacks of both runs: what they weigh now and, second, what they weighed.
-func (d *Diff) tree() *view.Trie {
-	p := &view.Profile{Types: []view.SampleType{{Name: cmp.Or(d.New.Type, "weight"), Unit: d.New.Unit},
+func (d *Diff) tree() export.Tree {
+	t := export.Tree{Types: []view.SampleType{{Name: cmp.Or(d.New.Type, "weight"), Unit: d.New.Unit},
 		{Name: "old", Unit: d.New.Unit}}}
-	p.Walk = func(f func(*view.Sample)) {
-		one := &view.Sample{Values: []int64{0, 0}}
-		d.each(func(stack []string, old, new int64) {
-			one.Stack, one.Values[0], one.Values[1] = d.frames(one.Stack[:0], stack), new, old
-			f(one)
+	// Names are numbered as they come, by the numbers that they have in the files.
+	var old, new []int32
+	numbers := map[string]int32{}
+	number := func(of *[]int32, n int32, name string) int32 {
+		if more := int(n) + 1 - len(*of); more > 0 {
+			*of = append(*of, make([]int32, more)...)
+		}
+		to := &(*of)[n]
+		if *to == 0 {
+			known := false
+			if *to, known = numbers[name]; !known {
+				t.Names = append(t.Names, name)
+				t.Kinds = append(t.Kinds, d.kind(name))
+				*to = int32(len(t.Names)) // from 1, since 0 is of one that is not known
+				numbers[name] = *to
+			}
+		}
+		return *to - 1
+	}
+	nodes := func(f func(parent, name int, self []int64)) {
+		n := 0
+		path := []int{0} // nodes above the next one
+		self := []int64{0, 0}
+		saved.Nodes(d.Old, d.New, func(of *saved.Node) {
+			name := int32(0)
+			if of.B >= 0 {
+				name = number(&new, of.B, of.Name)
+			} else {
+				name = number(&old, of.A, of.Name)
+			}
+			self[0], self[1] = d.now(of.Of), of.In
+			path = path[:of.Depth]
+			f(path[of.Depth-1], int(name), self)
+			n++
+			path = append(path, n)
 		})
 	}
-	return view.NewTrie(p, func(f *view.FrameAt) string { return f.Name })
+	nodes(func(int, int, []int64) {}) // names are known before they are written
+	t.Each = nodes
+	return t
 }

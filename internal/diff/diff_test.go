@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/hawktest/bound"
 	"github.com/hawktrace/hawk/internal/saved"
 	"github.com/hawktrace/hawk/internal/ui/live"
@@ -448,6 +451,29 @@ func TestProfileRoom(t *testing.T) {
 	n := 0
 	if of.Each(func(*view.Sample) { n++ }); n != 2*stacks {
 		t.Errorf("%d samples", n)
+	}
+}
+
+// TestPageRoom: the page of a difference is written as it is made of the files. A tree of both, and its lists as text,
+// would take several times as much as they do.
+func TestPageRoom(t *testing.T) {
+	var b strings.Builder
+	const stacks, depth = 20_000, 20
+	for i := range stacks {
+		fmt.Fprintf(&b, "main;f%d;%s 5\n", i, strings.TrimSuffix(strings.Repeat("call;", depth-2), ";"))
+	}
+	p, other := folded(t, b.String()), folded(t, strings.ReplaceAll(b.String(), "main;f", "main;g"))
+	d, _ := Compare(p, other, false)
+	d.each(func([]string, int64, int64) {}) // which brings them into order
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	page := export.Diff{Stacks: []export.DiffStacks{{Tree: d.tree()}}}
+	if err := page.Write(io.Discard, ""); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := (after.TotalAlloc - before.TotalAlloc) / (2 * stacks * depth); n > 32 {
+		t.Errorf("a node takes %d bytes", n)
 	}
 }
 

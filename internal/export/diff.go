@@ -2,7 +2,6 @@ package export
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -20,7 +19,7 @@ type Diff struct {
 // DiffStacks are the stacks of a map; the second value of the tree is what was there before.
 type DiffStacks struct {
 	Title string
-	Tree  *view.Trie
+	Tree  Tree
 }
 
 // A DiffTable is a map of numbers.
@@ -43,23 +42,22 @@ type Outline struct {
 // Write writes an HTML file that asks nobody for anything: flame graphs to look into, tables, and histograms as
 // outlines.
 func (d *Diff) Write(w io.Writer, version string) error {
-	var data bytes.Buffer
-	j := jsonWriter{bufio.NewWriter(&data)}
-	j.raw(`{"profiles":[`)
-	for i, s := range d.Stacks {
-		if i > 0 {
-			j.raw(",")
+	data := func(w io.Writer) error {
+		j := jsonWriter{bufio.NewWriter(w)}
+		j.raw(`{"profiles":[`)
+		for i, s := range d.Stacks {
+			if i > 0 {
+				j.raw(",")
+			}
+			// A difference has no length. From value 1 on, nodes weigh what they did in the old run.
+			j.tree(&s.Tree, s.Title, 0, 1)
 		}
-		// A difference has no length. From value 1 on, nodes weigh what they did in the old run.
-		j.trie(s.Tree, s.Title, 0, 1)
-	}
-	j.raw("]}")
-	if err := j.Flush(); err != nil {
-		return err
+		j.raw("]}")
+		return j.Flush()
 	}
 	heading := view.Line(d.Heading)
 	p := &page{title: heading, heading: heading, about: view.Line(d.About), style: text(flameStyle) + text(runStyle),
-		data: data.Bytes()}
+		data: data}
 	// Without stacks the page needs no script, and gets none to run.
 	if len(d.Stacks) > 0 {
 		p.body, p.script = text(flameBody), text(flameScript)
