@@ -284,7 +284,7 @@ func (s *stacks) sort() {
 	}
 	// The room of the former is that of the result.
 	s.name, s.depth = nodes.list[:0], make([]uint16, 0, t.Len()-1)
-	// Of each node on the way, what is left of its children.
+	// A list is what is left of the children of a node on the way.
 	left := [][]int32{children.of(0)}
 	for len(left) > 0 {
 		last := &left[len(left)-1]
