@@ -269,7 +269,7 @@ func (c *Command) page(w io.Writer, pairs []pair, title, version string) error {
 		d.About = "as wide as the new run; orange is more, blue less, by what functions weigh themselves"
 		// Stacks of all maps are scaled alike, so that the reason is said once.
 		why = cmp.Or(why, p.stacks.Why)
-		d.Stacks = append(d.Stacks, export.DiffStacks{Title: cmp.Or(p.name, title), Tree: p.stacks.tree()})
+		d.Stacks = append(d.Stacks, p.stacks.tree(cmp.Or(p.name, title)))
 	}
 	if why != "" {
 		d.About += " · " + why

@@ -254,10 +254,9 @@ func (d *Diff) each(f func(stack []string, old, new int64)) {
 // now is a weight of the new run as it is compared, in whole numbers as formats have them.
 func (d *Diff) now(n int64) int64 { return view.Whole(float64(n) * d.Scale) }
 
-// tree is that of the stacks of both runs: what they weigh now and, second, what they weighed.
-func (d *Diff) tree() export.Tree {
-	t := export.Tree{Types: []view.SampleType{{Name: cmp.Or(d.New.Type, "weight"), Unit: d.New.Unit},
-		{Name: "old", Unit: d.New.Unit}}}
+// tree is that of the stacks of both runs.
+func (d *Diff) tree(title string) export.DiffStacks {
+	t := export.DiffStacks{Title: title, Type: view.SampleType{Name: cmp.Or(d.New.Type, "weight"), Unit: d.New.Unit}}
 	// Names are numbered as they come, by the numbers that they have in the files.
 	var old, new []int32
 	numbers := map[string]int32{}
@@ -277,10 +276,9 @@ func (d *Diff) tree() export.Tree {
 		}
 		return *to - 1
 	}
-	nodes := func(f func(parent, name int, self []int64)) {
+	t.Each = func(f func(parent, name int, now, old int64)) {
 		n := 0
 		path := []int{0} // nodes above the next one
-		self := []int64{0, 0}
 		saved.Nodes(d.Old, d.New, func(of *saved.Node) {
 			name := int32(0)
 			if of.B >= 0 {
@@ -288,14 +286,12 @@ func (d *Diff) tree() export.Tree {
 			} else {
 				name = number(&old, of.A, of.Name)
 			}
-			self[0], self[1] = d.now(of.Of), of.In
 			path = path[:of.Depth]
-			f(path[of.Depth-1], int(name), self)
+			f(path[of.Depth-1], int(name), d.now(of.Of), of.In)
 			n++
 			path = append(path, n)
 		})
 	}
-	nodes(func(int, int, []int64) {}) // names are known before they are written
-	t.Each = nodes
+	t.Each(func(int, int, int64, int64) {}) // names are known before nodes are written
 	return t
 }

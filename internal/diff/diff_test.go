@@ -467,7 +467,7 @@ func TestPageRoom(t *testing.T) {
 	d.each(func([]string, int64, int64) {}) // which brings them into order
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	page := export.Diff{Stacks: []export.DiffStacks{{Tree: d.tree()}}}
+	page := export.Diff{Stacks: []export.DiffStacks{d.tree("x")}}
 	if err := page.Write(io.Discard, ""); err != nil {
 		t.Fatal(err)
 	}

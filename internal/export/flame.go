@@ -37,11 +37,14 @@ func text(name string) string { return pack.Text(packed, "packed/"+name+pack.Suf
 func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	all := profiles(r, maps)
 	tries := triesOf(all, o)
+	var data bytes.Buffer
+	if err := writeTries(&data, r, all, tries); err != nil {
+		return err
+	}
 	page := &page{
 		title: view.Line(r.Script.Called()) + ": flame graph", heading: view.Line(r.Script.Called()),
 		about: aboutRun(r, all),
-		body:  text(flameBody), style: text(flameStyle), script: text(flameScript),
-		data:  func(w io.Writer) error { return writeTries(w, r, all, tries) },
+		body:  text(flameBody), style: text(flameStyle), script: text(flameScript), data: data.Bytes(),
 		plain: flameTables(all, tries),
 	}
 	return page.write(w, o)
@@ -71,8 +74,7 @@ func writeTries(w io.Writer, r *view.Run, all []*view.Profile, tries []*view.Tri
 		if i > 0 {
 			j.raw(",")
 		}
-		of := treeOf(t)
-		j.tree(&of, title(all[i].Map), r.Length(), -1)
+		j.trie(t, title(all[i].Map), r.Length())
 	}
 	j.raw("]}")
 	return j.Flush()
@@ -137,89 +139,55 @@ func aboutRun(r *view.Run, all []*view.Profile) string {
 	return strings.Join(parts, " · ")
 }
 
-// A Tree is what a flame graph is drawn of: stacks that begin alike share nodes.
-type Tree struct {
-	Types   []view.SampleType
-	Primary int // the one that is shown first
-	Names   []string
-	Kinds   []view.FrameKind
-	// Each calls f with the nodes but for the root, which is number 0: each behind its parent, with its name by number
-	// and with what it weighs without those below. It is called for each list that a page has.
-	Each func(f func(parent, name int, self []int64))
+// trie writes a tree: names once, nodes as lists beside each other.
+func (w jsonWriter) trie(t *view.Trie, title string, length time.Duration) {
+	w.about(title, length, t.Primary, t.Types, t.Names, t.Kinds)
+	w.list("parent", t.Len(), func(i int) { w.int(int64(t.Parent(i))) })
+	w.list("name", t.Len(), func(i int) { w.int(int64(t.Name(i))) })
+	w.list("self", len(t.Types), func(k int) {
+		// The page draws widths by these: digits beyond 2⁵³ that it loses are not seen.
+		w.items(t.Len(), func(i int) { w.int(t.Self(i, k)) })
+	})
+	w.raw("}")
 }
 
-// treeOf is a tree that is kept.
-func treeOf(t *view.Trie) Tree {
-	return Tree{t.Types, t.Primary, t.Names, t.Kinds, func(f func(int, int, []int64)) {
-		self := make([]int64, len(t.Types))
-		for n := 1; n < t.Len(); n++ {
-			for k := range self {
-				self[k] = t.Self(n, k)
-			}
-			f(t.Parent(n), t.Name(n), self)
-		}
-	}}
-}
-
-// tree writes a tree: names once, nodes as lists beside each other. From value old on, if
-// it is none of -1, values are those of a run before.
-func (w jsonWriter) tree(t *Tree, title string, length time.Duration, old int) {
-	// Types from old on are of the run before, and go into a list of their own.
-	now := len(t.Types)
-	if old >= 0 {
-		now = old
-	}
-	list := func(key string, n int, write func(i int)) {
-		// A list never comes first in its object, so that a comma belongs in front.
-		w.raw(",")
-		w.key(key)
-		w.raw("[")
-		for i := range n {
-			if i > 0 {
-				w.raw(",")
-			}
-			write(i)
-		}
-		w.raw("]")
-	}
-	// The root stands first, with a number of its own.
-	nodes := func(root int64, of func(parent, name int, self []int64) int64) {
-		w.raw("[")
-		w.int(root)
-		t.Each(func(parent, name int, self []int64) {
-			w.raw(",")
-			w.int(of(parent, name, self))
-		})
-		w.raw("]")
-	}
+// about writes what is known of a tree beside its nodes.
+func (w jsonWriter) about(title string, length time.Duration, primary int, types []view.SampleType, names []string,
+	kinds []view.FrameKind) {
 	w.raw("\n{" + `"title":`)
 	w.text(title)
 	w.raw(`,"nanoseconds":`)
 	w.int(int64(length))
 	w.raw(`,"primary":`)
-	w.int(int64(t.Primary))
-	list("types", now, func(i int) {
+	w.int(int64(primary))
+	w.list("types", len(types), func(i int) {
 		w.raw(`{"name":`)
-		w.text(t.Types[i].Name)
+		w.text(types[i].Name)
 		w.raw(`,"unit":`)
-		w.text(t.Types[i].Unit)
+		w.text(types[i].Unit)
 		w.raw("}")
 	})
-	list("names", len(t.Names), func(i int) { w.text(t.Names[i]) })
-	list("kinds", len(t.Kinds), func(i int) { w.int(int64(t.Kinds[i])) })
-	w.raw(`,"parent":`)
-	nodes(-1, func(parent, _ int, _ []int64) int64 { return int64(parent) })
-	w.raw(`,"name":`)
-	nodes(-1, func(_, name int, _ []int64) int64 { return int64(name) })
-	// The page draws widths by these: digits beyond 2⁵³ that it loses are not seen.
-	values := func(from int) func(k int) {
-		return func(k int) { nodes(0, func(_, _ int, self []int64) int64 { return self[from+k] }) }
+	w.list("names", len(names), func(i int) { w.text(names[i]) })
+	w.list("kinds", len(kinds), func(i int) { w.int(int64(kinds[i])) })
+}
+
+// list writes one with its name.
+func (w jsonWriter) list(key string, n int, write func(i int)) {
+	// A list never comes first in its object, so that a comma belongs in front.
+	w.raw(",")
+	w.key(key)
+	w.items(n, write)
+}
+
+func (w jsonWriter) items(n int, write func(i int)) {
+	w.raw("[")
+	for i := range n {
+		if i > 0 {
+			w.raw(",")
+		}
+		write(i)
 	}
-	list("self", now, values(0))
-	if old >= 0 {
-		list("old", len(t.Types)-old, values(old))
-	}
-	w.raw("}")
+	w.raw("]")
 }
 
 // topFunctions are shown to browsers without script.
@@ -253,12 +221,17 @@ func flameTables(all []*view.Profile, tries []*view.Trie) string {
 type page struct {
 	title, heading, about string
 	body, style, script   string
-	data                  func(io.Writer) error // writes JSON without < > &
-	plain                 string                // HTML for browsers that run no script
+	data                  []byte // JSON without < > &
+	plain                 string // HTML for browsers that run no script
+	// stream writes the data with its element, where all of them at once would be too many.
+	stream func(*bufio.Writer) error
 }
 
 // largeData is from how many bytes on data is compressed.
 const largeData = 1 << 20
+
+// dataElement begins the element of the data, of a form.
+const dataElement = `<script type="application/json" id="data" data-form="%s">`
 
 // write writes the page. Its policy names the digest of the script and of the style: anything that
 // data smuggled in would not run, even if escaping failed.
@@ -266,6 +239,19 @@ func (p *page) write(out io.Writer, o Options) error {
 	digest := func(s string) string {
 		sum := sha256.Sum256([]byte(s))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	form, data := "json", string(p.data)
+	// Browsers inflate it (DecompressionStream); base64 costs a third of what gzip saves.
+	if len(p.data) > largeData {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(p.data); err != nil {
+			return err
+		}
+		if err := z.Close(); err != nil {
+			return err
+		}
+		form, data = "gzip", base64.StdEncoding.EncodeToString(b.Bytes())
 	}
 	w := bufio.NewWriter(out)
 	fmt.Fprintf(w, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"+
@@ -277,56 +263,13 @@ func (p *page) write(out io.Writer, o Options) error {
 		xmlText(o.Version), xmlText(p.title), p.style)
 	fmt.Fprintf(w, "<header><h1>%s</h1><p>%s</p></header>\n%s", xmlText(p.heading), xmlText(p.about), p.body)
 	fmt.Fprintf(w, "<noscript>%s</noscript>\n", p.plain)
-	data := dataWriter{to: w}
-	if err := p.data(&data); err != nil {
-		return err
-	}
-	if err := data.Close(); err != nil {
+	if p.stream == nil {
+		fmt.Fprintf(w, dataElement, form)
+		// JSON of a jsonWriter has no <, and base64 neither: no data can end the element.
+		w.WriteString(data)
+	} else if err := p.stream(w); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "</script>\n<script>%s</script>\n</body>\n</html>\n", p.script)
 	return w.Flush()
-}
-
-// A dataWriter writes the data of a page and the tag in front. It knows what form they have when much has come, or all:
-// browsers inflate what is large (DecompressionStream), of which base64 costs a third of what gzip saves.
-type dataWriter struct {
-	to    *bufio.Writer
-	small bytes.Buffer
-	pack  *gzip.Writer // nil: all is in small
-	text  io.WriteCloser
-}
-
-// Write is of io.Writer. JSON of a jsonWriter has no <, and base64 neither: no data can end the element.
-func (d *dataWriter) Write(b []byte) (int, error) {
-	if d.pack != nil {
-		return d.pack.Write(b)
-	}
-	d.small.Write(b)
-	if d.small.Len() <= largeData {
-		return len(b), nil
-	}
-	d.begin("gzip")
-	d.text = base64.NewEncoder(base64.StdEncoding, d.to)
-	d.pack = gzip.NewWriter(d.text)
-	_, err := d.pack.Write(d.small.Bytes())
-	d.small = bytes.Buffer{}
-	return len(b), err
-}
-
-func (d *dataWriter) begin(form string) {
-	fmt.Fprintf(d.to, "<script type=\"application/json\" id=\"data\" data-form=\"%s\">", form)
-}
-
-// Close is of io.Closer: all has been written.
-func (d *dataWriter) Close() error {
-	if d.pack == nil {
-		d.begin("json")
-		_, err := d.small.WriteTo(d.to)
-		return err
-	}
-	if err := d.pack.Close(); err != nil {
-		return err
-	}
-	return d.text.Close()
 }

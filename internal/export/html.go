@@ -61,11 +61,14 @@ func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	}
 	htmlEventTable(&body, r)
 	p.body = body.String() + "<section><h2>script</h2><pre>" + xmlText(view.Lines(r.Script.Text)) + "</pre></section>\n"
+	var data bytes.Buffer
 	tries := triesOf(all, o)
-	p.data = func(w io.Writer) error { return writeTries(w, r, all, tries) }
+	if err := writeTries(&data, r, all, tries); err != nil {
+		return err
+	}
 	p.plain = flameTables(all, tries)
 	// Without stacks there is nothing that the script could draw.
-	if len(all) == 0 {
+	if p.data = data.Bytes(); len(all) == 0 {
 		p.script = ""
 	}
 	records, err := htmlRecords(r, maps)
