@@ -246,6 +246,9 @@ func (s *Session) waitsForItself() error {
 	return errors.New("hawk: the Output of a run cannot wait for its end: Stop does not wait")
 }
 
+// Full has the run leave records to the kernel until somebody can read.
+func (k *sink) Full() bool { return k.s.queued.Load() && k.s.queue.Full() }
+
 func (k *sink) Escapes() output.Escapes { return output.Escapes{} }
 
 // An Output takes events in order, from one goroutine at a time. An error ends the run.

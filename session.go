@@ -97,6 +97,7 @@ func (p *Program) Start(ctx context.Context, o *RunOptions) (*Session, error) {
 		s.o.Clock = time.Now
 	}
 	s.queue = feed.New[output.Item](s.o.Buffer, s.o.Overflow == DropNewest)
+	s.queue.Alone(true)
 	s.queued.Store(s.o.Output == nil)
 	s.text = newRenderer()
 	prog, err := p.bind(s.o.MapsOnExit)
@@ -112,6 +113,7 @@ func (p *Program) Start(ctx context.Context, o *RunOptions) (*Session, error) {
 		s.free()
 		return nil, p.startError(ctx, err)
 	}
+	s.queue.Alone(false)
 	go func() {
 		s.s.Wait()
 		s.queue.End()

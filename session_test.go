@@ -236,6 +236,19 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestBusyStart: a script that sends more before it is attached than is held for a reader does not
+// keep Start from returning, since nobody can read before.
+func TestBusyStart(t *testing.T) {
+	const sent = 200_000
+	for _, overflow := range []hawk.Overflow{hawk.Block, hawk.DropNewest} {
+		for _, buffer := range []int{16, 1 << 20} {
+			s := start(t, `begin { for ($i : 0..200000) { print($i); } } interval:s:100 { }`, nil,
+				&hawk.RunOptions{Buffer: buffer, Overflow: overflow})
+			accounted(t, s, overflow, sent)
+		}
+	}
+}
+
 // accounted stops a session, reads what it has printed, and demands that all events that programs
 // sent were read, lost or dropped.
 func accounted(t *testing.T, s *hawk.Session, overflow hawk.Overflow, sent uint64) hawk.Stats {

@@ -6,7 +6,8 @@ import "sync"
 
 // A Queue has one producer and one consumer, who may come and go. A producer that
 // finds it full waits, or drops what it has if the queue is made so. Once the run is
-// to end it waits for a consumer who is there, and for nobody else.
+// to end it waits for a consumer who is there, and for nobody else. While it is alone it does not wait
+// at all: the queue gets longer than it may be then, and the producer asks Full when it has a choice.
 type Queue[T any] struct {
 	mu      sync.Mutex
 	changed sync.Cond // of any field
@@ -16,6 +17,7 @@ type Queue[T any] struct {
 	n       int
 	drop    bool
 
+	alone    bool // there can be no consumer yet
 	attended bool // a consumer is there
 	ending   bool // the run is to end
 	ended    bool // there will be no more
@@ -36,17 +38,21 @@ func New[T any](most int, drop bool) *Queue[T] {
 func (q *Queue[T]) Push(x T, must bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.n == q.most && !q.shut && !(q.drop && !must) && !(q.ending && !q.attended) {
+	for q.n >= q.most && !q.alone && !q.shut && !(q.drop && !must) && !(q.ending && !q.attended) {
 		q.changed.Wait()
 	}
-	if q.n == q.most {
+	if q.n >= q.most && (!q.alone || q.drop && !must) {
 		if !must {
 			q.dropped++
 		}
 		return
 	}
 	if q.n == len(q.items) {
-		longer := make([]T, min(max(2*q.n, 64), q.most))
+		length := max(2*q.n, 64)
+		if q.n < q.most {
+			length = min(length, q.most)
+		}
+		longer := make([]T, length)
 		copy(longer[copy(longer, q.items[q.first:]):], q.items[:q.first])
 		q.items, q.first = longer, 0
 	}
@@ -66,6 +72,16 @@ func (q *Queue[T]) Refuses() bool {
 	q.dropped++
 	return true
 }
+
+// Full reports whether there is no room, and nobody yet who could make some.
+func (q *Queue[T]) Full() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.n >= q.most && q.alone && !q.drop
+}
+
+// Alone says whether there can be no consumer yet.
+func (q *Queue[T]) Alone(is bool) { q.set(func() { q.alone = is }) }
 
 // Pop takes the oldest item, and waits for one; false: there will be no more.
 func (q *Queue[T]) Pop() (x T, ok bool) {

@@ -25,6 +25,34 @@ func TestFullAtTheEnd(t *testing.T) {
 	}
 }
 
+// TestAlone: a producer that nobody can read from yet does not wait, and is told that it is too fast.
+func TestAlone(t *testing.T) {
+	q := New[int](2, false)
+	q.Alone(true)
+	for i := range 200 {
+		if full := i >= 2; q.Full() != full {
+			t.Errorf("with %d items it is full: %t", i, !full)
+		}
+		q.Push(i, i%3 == 0)
+	}
+	q.Alone(false)
+	if q.Full() {
+		t.Error("it is full where somebody can read")
+	}
+	for want := range 200 {
+		if x, ok := q.Pop(); !ok || x != want {
+			t.Fatalf("popped %d, %t, want %d", x, ok, want)
+		}
+	}
+	q.Push(1, false)
+	q.Push(2, false)
+	q.Ending()
+	q.Push(3, false)
+	if n := q.Dropped(); n != 1 {
+		t.Errorf("%d dropped, want 1", n)
+	}
+}
+
 // TestDropNewest: a queue that drops keeps what it has and waits for no reader.
 func TestDropNewest(t *testing.T) {
 	q := New[int](1, true)

@@ -249,9 +249,11 @@ func (s *session) runProgram(fd int) error {
 }
 
 // relieve reads records only if a ring is filling up: what begin programs
-// send is to appear behind the message that says what is attached.
+// send is to appear behind the message that says what is attached. A sink that is full before
+// there is anybody to read from it is left alone.
 func (s *session) relieve() {
-	for s.ring != nil && s.ring.Filling() {
+	queue, _ := s.o.Sink.(interface{ Full() bool })
+	for s.ring != nil && s.ring.Filling() && (queue == nil || !queue.Full()) {
 		if s.readRing(readMost) == 0 {
 			return
 		}
