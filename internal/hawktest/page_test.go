@@ -387,5 +387,20 @@ func TestFlameGraphEdges(t *testing.T) {
 	if len(said) != 1 || !strings.HasPrefix(said[0], "10 frames too narrow to draw: 10 (") {
 		t.Errorf("narrow frames are said to be %q", said)
 	}
+	// Data of more than a megabyte are packed. They come in pieces, which may end within a letter.
+	folded.Reset()
+	for i := range 40_000 {
+		fmt.Fprintf(&folded, "main;%s%d 1\n", strings.Repeat("ä€😀", 3), i)
+	}
+	open(folded.String())
+	p.Press("t")
+	var info, rows string
+	p.Eval(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))`, nil)
+	p.Eval(`document.getElementById("info").textContent`, &info)
+	p.Eval(`document.getElementById("rows").textContent`, &rows)
+	if !strings.Contains(info, "40,000 (100.0 %)") || strings.Count(rows, "ä€😀ä€😀ä€😀") != 500 ||
+		strings.Contains(rows, "\uFFFD") {
+		t.Errorf("a large page says %q, and has rows %.200q", info, rows)
+	}
 	quiet(t, p, "file://")
 }

@@ -35,16 +35,23 @@
 	async function read(element) {
 		const text = element.textContent;
 		if (element.dataset.form !== "gzip") return JSON.parse(text);
-		const bytes = Uint8Array.from(atob(text.trim()), c => c.charCodeAt(0));
-		const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-		return JSON.parse(await new Response(stream).text());
+		// A loop is ten times as fast as what takes a function, which counts where there are many megabytes.
+		const packed = atob(text.trim()),
+			bytes = new Uint8Array(packed.length);
+		for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
+		// A piece is decoded as it comes: a Response would hold all of them first.
+		const pieces = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")).getReader(),
+			decoder = new TextDecoder();
+		let json = "";
+		for (let next; !(next = await pieces.read()).done; ) json += decoder.decode(next.value, {stream: true});
+		return JSON.parse(json + decoder.decode());
 	}
 
 	// A tree has for each node parent, name, self and total, parents in front of their children.
 	function makeTree(names, kinds, parent, name, self, old) {
 		const n = parent.length,
-			total = Float64Array.from(self),
-			before = Float64Array.from(old || []);
+			total = new Float64Array(self),
+			before = new Float64Array(old || 0);
 		const depth = new Int32Array(n),
 			count = new Int32Array(n + 1);
 		for (let i = n - 1; i > 0; i--) {
