@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"slices"
 	"sort"
+	"strings"
 )
 
 // ImportSuffix is behind the name of a function in the name of the entry that leads to it.
@@ -115,20 +115,31 @@ func jumps(machine elf.Machine, kind uint32) bool {
 // by returning or longjmp(), or look for their callers by return addresses: exceptions, and stacks that the
 // program changes.
 func (f *File) Unwinds() bool {
-	names := f.Section(".dynstr")
-	return slices.ContainsFunc([]string{"_Unwind_", "personality", "libstdc++", "libc++", "makecontext",
-		"swapcontext"}, func(word string) bool { return bytes.Contains(names, []byte(word)) })
+	return f.needs("_Unwind_ personality libstdc++ libc++ makecontext swapcontext")
 }
 
-// throwing are words in the names that files import which throw exceptions, or have them pass through: of
+// Throws reports whether exceptions may pass through functions of the file, by what it needs of other files: of
 // C++, Rust and what else is built on the same unwinder.
-var throwing = []string{"__gxx_personality", "__gnat_personality", "__objc_personality", "rust_eh_personality",
-	"_d_eh_personality", "_Unwind_Resume", "_Unwind_RaiseException", "libstdc++", "libc++"}
-
-// Throws reports whether exceptions may pass through functions of the file, by what it needs of other files.
 func (f *File) Throws() bool {
+	return f.needs("__gxx_personality __gnat_personality __objc_personality rust_eh_personality _d_eh_personality " +
+		"_Unwind_Resume _Unwind_RaiseException libstdc++ libc++")
+}
+
+// HandlesSignals reports whether the file asks for handlers of signals, or for threads that may be cancelled
+// anywhere, by what it needs of other files.
+func (f *File) HandlesSignals() bool {
+	return f.needs("\x00sigaction\x00 \x00signal\x00 pthread_setcanceltype __gnat_personality")
+}
+
+// needs reports whether one of some words is among the names that the file has for other files.
+func (f *File) needs(words string) bool {
 	names := f.Section(".dynstr")
-	return slices.ContainsFunc(throwing, func(word string) bool { return bytes.Contains(names, []byte(word)) })
+	for _, word := range strings.Fields(words) {
+		if bytes.Contains(names, []byte(word)) {
+			return true
+		}
+	}
+	return false
 }
 
 // FrameSpan is the stretch of code around an address that one description of frames is for, a function or the part

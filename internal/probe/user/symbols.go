@@ -135,7 +135,7 @@ func matchFile(p *probe.Point, o *probe.Options, path string, file *exe.File, re
 	// Only returns need it, and it takes a look at all symbols.
 	var facts *returnFacts
 	if returns {
-		facts = returnFactsOf(file)
+		facts = returnFactsOf(file, o)
 	}
 	if p.Provider == "" && !p.Pattern.Fn.HasWild() {
 		// One name is looked up by itself: a list of all functions takes a hundred times as long.

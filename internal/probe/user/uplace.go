@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/exe"
@@ -95,16 +94,29 @@ func returnPlaces(o *probe.Options, file *exe.File, sym exe.Symbol, x arch.ABI) 
 // their return instructions, if these are all the ways out. Of the others patterns pass over; one that is
 // named is traced by the kernel's means.
 func setReturn(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol, facts *returnFacts, pl *probe.Place) {
-	if pl.Unsafe = returnUnsafe(p, sym, facts); pl.Unsafe != nil || !facts.throws {
+	special := facts.special(sym.Addr)
+	passes := special == passed
+	switch {
+	case special == asksCaller:
+		// It may end as a hook that programs linked with no library have does.
+		offsets, _, err := keptReturns(o, file, sym, exe.Symbol{}, pl.ABI, true)
+		if pl.Returns, pl.Kept = offsets, err == nil; err != nil {
+			pl.Unsafe = returnUnsafe(p, sym, special)
+		}
+		return
+	case special != "" && !passes:
+		pl.Unsafe = returnUnsafe(p, sym, special)
+		return
+	case !facts.throws && !passes:
 		return
 	}
 	const why = "an exception that passes through a function whose return is probed ends the program"
-	offsets, calls, err := keptReturns(o, file, sym, facts.cold[sym.Name], pl.ABI)
+	offsets, calls, err := keptReturns(o, file, sym, facts.cold[sym.Name], pl.ABI, false)
 	named := p.Pattern == nil || !p.Pattern.Fn.HasWild()
 	switch {
-	// No exception passes through a function that calls nothing, and the kernel's means cost a part of
-	// a step over a return instruction.
-	case err == nil && !calls:
+	// No exception passes through a function that calls nothing, unless a signal begins one there, and the
+	// kernel's means cost a part of a step over a return instruction.
+	case err == nil && !calls && !passes && !facts.signals:
 	case err == nil:
 		pl.Returns, pl.Kept = offsets, true
 	case o.Unsafe || o.ForListing:
@@ -121,28 +133,22 @@ func setReturn(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol,
 const mostParts = 16
 
 // keptReturns finds the return instructions of a function, if it ends by these alone, and whether it calls
-// others. The error is a clause about the function.
+// others. The error is a clause about the function. With partly other ways out do not matter.
 // Compilers put what is rarely reached of a function elsewhere. Code that it jumps to counts as such a part
 // if it does not return: a function that is called last does, or ends as unknown.
-func keptReturns(o *probe.Options, file *exe.File, sym, cold exe.Symbol, x arch.ABI) (
+func keptReturns(o *probe.Options, file *exe.File, sym, cold exe.Symbol, x arch.ABI, partly bool) (
 	offsets []uint64, calls bool, err error,
 ) {
 	set := setOf(x, o.Machine.Arch())
-	type part struct{ start, size uint64 }
-	parts := []part{{sym.Addr, sym.Size}}
-	rare := part{cold.Addr, cold.Size}
-	has := func(addr uint64) bool {
-		return slices.ContainsFunc(parts, func(p part) bool { return addr-p.start < p.size })
-	}
+	parts := []exe.Symbol{sym}
 	away := errors.New("may end with a jump to other code")
 	for i := 0; i < len(parts); i++ {
-		p := parts[i]
-		code := file.Code(p.start, p.size)
+		code := file.Code(parts[i].Addr, parts[i].Size)
 		if set == 0 || set == insn.I386 || len(code) == 0 || len(parts) > mostParts {
 			return nil, false, away
 		}
 		out, err := insn.ExitsOf(set, code)
-		if err != nil || out.Unknown || i > 0 && len(out.Returns) > 0 {
+		if err != nil || out.Unknown && !partly || i > 0 && len(out.Returns) > 0 {
 			return nil, false, away
 		}
 		calls = calls || out.Calls
@@ -150,19 +156,19 @@ func keptReturns(o *probe.Options, file *exe.File, sym, cold exe.Symbol, x arch.
 			offsets = out.Returns
 		}
 		for _, to := range out.Away {
-			target := p.start + uint64(to)
-			if has(target) {
+			target := parts[i].Addr + uint64(to)
+			if partly || within(parts, target) {
 				continue
 			}
-			if target-rare.start < rare.size {
-				parts = append(parts, rare)
+			if target-cold.Addr < cold.Size {
+				parts = append(parts, cold)
 				continue
 			}
 			start, end, ok := file.FrameSpan(target)
 			if !ok {
 				return nil, false, away
 			}
-			parts = append(parts, part{start, end - start})
+			parts = append(parts, exe.Symbol{Addr: start, Size: end - start})
 		}
 	}
 	base, ok := file.CodeOffset(sym.Addr)
@@ -176,6 +182,16 @@ func keptReturns(o *probe.Options, file *exe.File, sym, cold exe.Symbol, x arch.
 		offsets[i] += file.Start + base
 	}
 	return offsets, calls, nil
+}
+
+// within reports whether an address is in one of some stretches of code.
+func within(parts []exe.Symbol, addr uint64) bool {
+	for i := range parts {
+		if addr-parts[i].Addr < parts[i].Size {
+			return true
+		}
+	}
+	return false
 }
 
 // boundaryError explains why a probe must not be put at an offset into a
@@ -233,7 +249,7 @@ func addressPlace(p *probe.Point, o *probe.Options, file *exe.File, returns bool
 	case returns && file.IsGoCode(sym.Addr):
 		pl.Returns, pl.Err = returnPlaces(o, file, sym, pl.ABI)
 	case returns:
-		setReturn(p, o, file, sym, returnFactsOf(file), pl)
+		setReturn(p, o, file, sym, returnFactsOf(file, o), pl)
 	case !found && o.Unsafe:
 		o.Warn(p, "0x%x is in no function of %s; a probe that is not at the start of an instruction can crash "+
 			"traced programs", p.Address, p.Target)
