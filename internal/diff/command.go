@@ -366,6 +366,19 @@ func (s *side) of(name string) *saved.Profile {
 	return nil
 }
 
+// unclear is the error that one file does not say of which map its stacks are, where the other has those of several.
+func (c *Command) unclear(of, other *side) error {
+	if c.Map != "" || len(of.stacks) != 1 || of.stacks[0].Map != "" || len(other.stacks) < 2 {
+		return nil
+	}
+	var names []string
+	for _, p := range other.stacks {
+		names = append(names, p.Map)
+	}
+	return fmt.Errorf("%s does not say of which map its stacks are: choose with --map: %s", of.file,
+		strings.Join(names, ", "))
+}
+
 // pairs are the maps of both files, and the names of those that only one has.
 func (c *Command) pairs() (out []pair, alone []string, err error) {
 	old, err := load(c.Old)
@@ -388,6 +401,9 @@ func (c *Command) pairs() (out []pair, alone []string, err error) {
 		if len(all) == 1 || c.Map != "" || !slices.Contains(s[1].names(), "") { // else it may be of any
 			s[0].stacks = all
 		}
+	}
+	if err := cmp.Or(c.unclear(old, now), c.unclear(now, old)); err != nil {
+		return nil, nil, err
 	}
 	names := slices.Concat(old.names(), now.names())
 	slices.Sort(names)

@@ -194,6 +194,20 @@ func compare(t *testing.T, old, now string, options ...string) string {
 	return b.String()
 }
 
+// TestUnclear: stacks of one map are compared with those of one map, not with those of each.
+func TestUnclear(t *testing.T) {
+	const text, stacks = "@a[\n        read+5\n]: 7\n@b[\n        poll+5\n]: 9\n", "read 7\n"
+	const want = "does not say of which map its stacks are: choose with --map: @a, @b"
+	for _, files := range [][2]string{{text, stacks}, {stacks, text}} {
+		if got := compare(t, files[0], files[1]); !strings.Contains(got, want) {
+			t.Errorf("got\n%s", got)
+		}
+		if got := compare(t, files[0], files[1], "--map", "@a"); !strings.Contains(got, "nothing changed") {
+			t.Errorf("got\n%s", got)
+		}
+	}
+}
+
 // TestTables compares numbers, averages and histograms of two runs.
 func TestTables(t *testing.T) {
 	const want = `@lat: total 4 µs → 8 µs (+100.0 %)

@@ -81,6 +81,7 @@ type pprofFile struct {
 	functions map[uint64]uint64 // names
 	mappings  map[uint64]pprofMapping
 	chosen    uint64 // default sample type
+	comments  []uint64
 	length    int64
 }
 
@@ -117,7 +118,7 @@ func parsePprof(data []byte) (*Profile, error) {
 		}
 	}
 	p := &Profile{Length: lengthOf(f.length), kinds: map[string]view.FrameKind{}}
-	p.Type, p.Unit = f.text(f.types[chosen][0]), f.text(f.types[chosen][1])
+	p.Type, p.Unit, p.Map = f.text(f.types[chosen][0]), f.text(f.types[chosen][1]), f.ofMap()
 	g := newGatherer()
 	defer g.done()
 	var path []string
@@ -138,6 +139,19 @@ func parsePprof(data []byte) (*Profile, error) {
 		}
 	}
 	return p, nil
+}
+
+// ofMap is the map whose stacks they are, which hawk's own profiles say among their comments; "" for others.
+func (f *pprofFile) ofMap() string {
+	if len(f.comments) == 0 || !strings.HasPrefix(f.text(f.comments[0]), "hawk ") {
+		return ""
+	}
+	for _, n := range f.comments {
+		if name, is := strings.CutPrefix(f.text(n), "map @"); is {
+			return "@" + name
+		}
+	}
+	return ""
 }
 
 // text is a string by its number in the table; "" for one that is not there.
@@ -253,6 +267,8 @@ func (f *pprofFile) field(field int, n uint64, b []byte) (err error) {
 		f.strings = append(f.strings, string(b))
 	case 10:
 		f.length = int64(n)
+	case 13:
+		f.comments, err = numbers(f.comments, n, b)
 	case 14:
 		f.chosen = n
 	}

@@ -122,8 +122,10 @@ func TestRead(t *testing.T) {
 		if len(got.Script.Maps) != 1 {
 			t.Fatalf("%s: %d maps", form, len(got.Script.Maps))
 		}
-		if m := got.Script.Maps[0]; form != "folded" && m.Unit != livetest.Bytes.Unit {
-			t.Errorf("%s: the unit is %q, not %q", form, m.Unit, livetest.Bytes.Unit)
+		m := got.Script.Maps[0]
+		if form != "folded" && (m.Unit != livetest.Bytes.Unit || m.Name != livetest.Bytes.Name) {
+			t.Errorf("%s: the unit of %s is %q, not %q of %s", form, m.Name, m.Unit, livetest.Bytes.Unit,
+				livetest.Bytes.Name)
 		}
 		if have := lines(written(t, "folded", got, got.Script.Maps[0])); form != "pprof" && !slices.Equal(have, want) {
 			t.Errorf("%s:\n%q, not\n%q", form, have, want)
