@@ -75,7 +75,12 @@ func toolTable(t *tool.Tool) []option {
 		o := &t.Options[i]
 		own = append(own, option{short: o.Letter, long: o.Name, arg: o.Value, doc: o.Doc, values: o.Choices(),
 			valued: t.RunsCommand() && !t.RunsProgram() && slices.Contains(strace.Valued, o.Name),
-			set:    do(func(s *settings, v string) error { return s.give(o, v) })})
+			set: do(func(s *settings, v string) error {
+				if o.Here != "" {
+					return parseArgs(own, []string{o.Here + v}, s)
+				}
+				return s.give(o, v)
+			})})
 		if o.Value == "" {
 			own = append(own, option{long: "no-" + o.Name, set: do(func(s *settings, _ string) error {
 				return s.give(o, "false")

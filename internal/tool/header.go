@@ -36,12 +36,13 @@ type Tool struct {
 	Script string // all of it
 }
 
-// An Option is one that a tool declares, by getopt() in its script too.
+// An Option is one that a tool declares, by getopt() in its script too unless it is short for another.
 type Option struct {
 	Letter byte   // 0: none
 	Name   string // without dashes
 	Value  string // what its value is called, "" if it takes none
 	Doc    string
+	Here   string // the option of hawk's that it is short for, in front of its value: --match=COMM=
 }
 
 // List reports whether an option can be given several times, or several values with
@@ -200,6 +201,10 @@ func options(lines []string) (out []Option) {
 		o := Option{Name: m[2], Value: m[3], Doc: text(m[4], item[1:])}
 		if m[1] != "" {
 			o.Letter = m[1][0]
+		}
+		// As in the section of what is elsewhere, an equals sign says what does the same.
+		if doc, here, same := strings.Cut(o.Doc, " = --"); same {
+			o.Doc, o.Here = doc, "--"+here
 		}
 		out = append(out, o)
 	}

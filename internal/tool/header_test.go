@@ -39,6 +39,7 @@ const header = `#!/usr/bin/env hawk
  *   -u, --user USER       only this user,
  *                         by name or number
  *       --dish DISH…      only these dishes
+ *   -n, --name REGEX      only such names = --match=DISH=
  *
  * Operands:
  *   interval   [time] time between two meals
@@ -83,7 +84,8 @@ func TestParse(t *testing.T) {
 		Description: []string{"Prints a line for each meal.", "It goes on.", "", "Until it ends."},
 		Options: []tool.Option{{Letter: 'x', Name: "failed", Doc: "only meals that failed"},
 			{Letter: 'u', Name: "user", Value: "USER", Doc: "only this user, by name or number"},
-			{Name: "dish", Value: "DISH…", Doc: "only these dishes"}},
+			{Name: "dish", Value: "DISH…", Doc: "only these dishes"},
+			{Letter: 'n', Name: "name", Value: "REGEX", Doc: "only such names", Here: "--match=DISH="}},
 		Operands: []tool.Operand{{Name: "interval", Kind: "time", Doc: "time between two meals"},
 			{Name: "dishes", Kind: "text", Rest: true, Doc: "what there is"}},
 		Output: []tool.Entry{{Name: "TIME(s)", Doc: "when"}, {Name: "DISH", Doc: "what, in full"}},
@@ -150,7 +152,8 @@ func TestHeaders(t *testing.T) {
 			options, columns, shown := declared(t, tree)
 			var said []string
 			for _, o := range tl.Options {
-				if translate == nil || !slices.Contains(translate.Options, o.Name) { // else the script is made of it
+				// The script is made of those of a notation, and has nothing of those that are short for another.
+				if o.Here == "" && (translate == nil || !slices.Contains(translate.Options, o.Name)) {
 					said = append(said, o.Name)
 				}
 				if strings.IndexByte(tool.Letters, o.Letter) >= 0 && o.Letter != 0 && !tl.RunsCommand() {
