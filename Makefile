@@ -38,9 +38,9 @@ build:
 # (a map of 200,000 keys is printed as fast), without hashes in assembly (purego: their code unrolled is ten times as
 # long, and hawk hashes little), and aligns functions as closely as the linker's tables allow. The collector that Go
 # 1.26 brought is made for heaps of gigabytes: without it, where Go can do without, there are 49 KB less.
-STD := bufio bytes compress/... context encoding/binary errors golang.org/... hash/... internal/poll \
-	internal/syscall/... internal/zstd io/... log/... slices sort strconv strings sync syscall unicode/... \
-	github.com/therootcompany/xz
+STD := bufio bytes compress/... context encoding/binary errors golang.org/... hash/... internal/fmtsort \
+	internal/godebug internal/poll internal/sync internal/syscall/... internal/zstd io/... log/... maps \
+	math/rand/... slices sort strconv strings sync syscall unicode/... github.com/therootcompany/xz
 SMALL = $(if $(shell GOEXPERIMENT=nogreenteagc go env GOEXPERIMENT 2>/dev/null),GOEXPERIMENT=nogreenteagc)
 min:
 	$(SMALL) go build -tags min,purego $(BUILD) $(patsubst %,-gcflags=%=-l,$(STD)) -gcflags=$(OWN)/...=-l \
