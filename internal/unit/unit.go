@@ -15,7 +15,8 @@ import (
 
 // Read is the value that a script gets of an option whose value is called unit: a
 // TIME in nanoseconds, BYTES as their number, a USER or ERRNO as the number, a SIG as its bit, a
-// DISK as the kernel calls it. An IP, a NET and a PORT are checked. What else it is called, the script has the text.
+// DISK as the kernel calls it. A DEVICE, an IP, a NET and a PORT are checked. What else it is called, the script has
+// the text.
 func Read(unit, doc, text string) (string, error) {
 	switch unit {
 	case "TIME":
@@ -31,6 +32,8 @@ func Read(unit, doc, text string) (string, error) {
 		return errorNumber(text)
 	case "DISK":
 		return disk("/sys/class/block", text)
+	case "DEVICE":
+		return text, device("", text)
 	case "FS":
 		return fileSystem("/proc/filesystems", "/proc/mounts", text)
 	case "TTY":

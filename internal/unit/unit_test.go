@@ -45,6 +45,36 @@ func TestReadDisk(t *testing.T) {
 	}
 }
 
+// TestDevices finds network devices of all namespaces that processes are in, and believes any name where most
+// processes are hidden.
+func TestDevices(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"sys/class/net/eth0", "sys/class/net/lo", "proc/17/net/dev_snmp6/veth1",
+		"proc/18/root/sys/class/net/tap0", "proc/2/comm"} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("kthreadd\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text, fails := range map[string]string{
+		"eth0": "", "lo": "", "veth1": "", "tap0": "",
+		"eth1": `no network device is called "eth1": there are eth0, lo`,
+	} {
+		if err := device(root, text); errorText(err) != fails {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if err := os.Remove(filepath.Join(root, "proc/2/comm")); err != nil {
+		t.Fatal(err)
+	}
+	if err := device(root, "eth1"); err != nil {
+		t.Errorf("in a container: %v", err)
+	}
+}
+
 func TestCPUNumbers(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "cpu12"), 0o777); err != nil {
