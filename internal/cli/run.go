@@ -18,9 +18,11 @@ import (
 	"github.com/hawktrace/hawk/internal/compile/dump"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/probe/user"
 	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/tool"
@@ -168,11 +170,17 @@ func (c *command) absentFile() error {
 	}
 	for _, o := range c.tool.Options {
 		for _, file := range c.given[o.Name] {
-			if o.Unit() != "FILE" || !strings.Contains(file, "/") || strings.ContainsAny(file, "*?[!") {
+			if o.Unit() != "FILE" || file == "" || file == "none" || strings.ContainsAny(file, "*?[!") {
 				continue
 			}
-			if _, err := os.Stat(file); err != nil {
-				return fmt.Errorf("%s: option --%s: %s: %s", c.tool.Name, o.Name, file, errno.Reason(err))
+			_, err := os.Stat(file)
+			hint := ""
+			if !strings.Contains(file, "/") {
+				_, err = exe.Search{Libraries: true}.Find(file)
+				hint = "\nHINT: " + user.Elsewhere
+			}
+			if err != nil {
+				return fmt.Errorf("%s: option --%s: %s: %s%s", c.tool.Name, o.Name, file, errno.Reason(err), hint)
 			}
 		}
 	}

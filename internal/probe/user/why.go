@@ -21,7 +21,8 @@ import (
 
 // Advice on probes of programs that match nothing.
 
-const elsewhere = "a name without '/' is looked for in the directories of PATH, one that begins with lib among " +
+// Elsewhere says where programs and libraries are looked for.
+const Elsewhere = "a name without '/' is looked for in the directories of PATH, one that begins with lib among " +
 	"the libraries"
 
 // whyNoFile says why no probe can be put into a file that is there, or where it
@@ -63,9 +64,9 @@ func whyNoFile(p *probe.Point, s exe.Search) string {
 	}
 	if !strings.Contains(name, "/") {
 		if exe.Check("./"+name) == nil {
-			return "did you mean ./" + name + "? " + elsewhere
+			return "did you mean ./" + name + "? " + Elsewhere
 		}
-		return elsewhere
+		return Elsewhere
 	}
 	return ""
 }
