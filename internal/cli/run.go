@@ -163,7 +163,8 @@ func (c *command) adviseBlank(ds *source.Diagnostics) {
 }
 
 // absentFile reports a file that the options of a tool name and that is not there: tools go on without files that
-// they name themselves. Files of other roots, patterns and members of archives are looked for later.
+// they name themselves. Files of other roots, patterns and members of archives are looked for later. Of several,
+// libraries may be missing: one is added to that of the system, which may have none.
 func (c *command) absentFile() error {
 	if c.tool == nil || c.tool.RunsCommand() || c.pids() != nil || c.containers != nil {
 		return nil
@@ -176,6 +177,9 @@ func (c *command) absentFile() error {
 			_, err := os.Stat(file)
 			hint := ""
 			if !strings.Contains(file, "/") {
+				if len(c.given[o.Name]) > 1 {
+					continue
+				}
 				_, err = exe.Search{Libraries: true}.Find(file)
 				hint = "\nHINT: " + user.Elsewhere
 			}
