@@ -251,7 +251,7 @@ func pointsOf(m *view.Map, name string, at time.Duration, elapsed float64, old, 
 			name  string
 			share float64
 		}{{" p50", .5}, {" p99", .99}} {
-			if bound, ok := bound(was, v, p.share); ok {
+			if bound, ok := bound(was, v, p.share, m.Unit); ok {
 				put(name+p.name, counterPoint{at, bound})
 			}
 		}
@@ -260,7 +260,7 @@ func pointsOf(m *view.Map, name string, at time.Duration, elapsed float64, old, 
 
 // bound is the upper bound of the bucket with the value of a rank among what came between
 // two looks at a histogram; ok is false if nothing came, or it has no bound.
-func bound(old, now value.Hist, share float64) (n float64, ok bool) {
+func bound(old, now value.Hist, share float64, u view.Unit) (n float64, ok bool) {
 	counts := make([]uint64, len(now.Buckets))
 	total := uint64(0)
 	for i, b := range now.Buckets {
@@ -273,7 +273,7 @@ func bound(old, now value.Hist, share float64) (n float64, ok bool) {
 	seen := uint64(0)
 	for i, c := range counts {
 		if seen += c; c > 0 && float64(seen) >= share*float64(total) {
-			return now.Buckets[i].High().Float(), !now.Buckets[i].NoMax
+			return u.Upper(&now.Buckets[i]), !now.Buckets[i].NoMax
 		}
 	}
 	return 0, false

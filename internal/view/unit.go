@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/hawktrace/hawk/internal/value"
 )
 
 // A Unit is what numbers count; NoUnit is a plain number.
@@ -44,6 +46,16 @@ func (u Unit) String() string {
 		return ""
 	}
 	return units[u][0]
+}
+
+// Upper is the end of a bucket: times end where the next bucket begins, since they were rounded down; what is counted
+// ends one before.
+func (u Unit) Upper(b *value.Bucket) float64 {
+	end := b.High().Float()
+	if u >= Nanoseconds && u <= Seconds {
+		end++
+	}
+	return end
 }
 
 // UnitNamed finds the unit that a word stands for, NoUnit if it is none.

@@ -51,6 +51,13 @@ func TestBound(t *testing.T) {
 	if got := live.Bound(value.Hist{}, 0.5, view.NoUnit); got != "–" {
 		t.Errorf("of nothing: %q", got)
 	}
+	// Half a microsecond is none, in whole ones.
+	whole := value.Hist{Buckets: []value.Bucket{{Count: 1}, {Min: 1, Max: 1, Count: 1}}}
+	for part, want := range map[float64]string{0.5: "≤ 1 µs", 1: "≤ 2 µs"} {
+		if got := live.Bound(whole, part, view.Microseconds); got != want {
+			t.Errorf("%v of times below 2 µs: %q", part, got)
+		}
+	}
 	open := value.Hist{Buckets: []value.Bucket{{Min: 100, NoMax: true, Count: 1}}}
 	if got := live.Bound(open, 0.99, view.NoUnit); got != "> 100" {
 		t.Errorf("without an end: %q", got)

@@ -18,7 +18,7 @@ func Bound(h value.Hist, part float64, u view.Unit) string {
 	case b.NoMax:
 		return "> " + Amount(b.Low().Float(), u)
 	}
-	return "≤ " + Amount(upper(b, u), u)
+	return "≤ " + Amount(u.Upper(b), u)
 }
 
 // bound is the number behind Bound, for putting rows in order.
@@ -47,19 +47,6 @@ func rank(h value.Hist, part float64) *value.Bucket {
 		}
 	}
 	return nil
-}
-
-// upper is the end of a bucket: times end where the next bucket begins, what is counted
-// one before.
-func upper(b *value.Bucket, u view.Unit) float64 {
-	max := b.High().Float()
-	switch u {
-	case view.Nanoseconds, view.Microseconds, view.Milliseconds, view.Seconds:
-		if b.NoMin || b.Max > b.Min {
-			max++
-		}
-	}
-	return max
 }
 
 // BucketName is where a bucket begins, as short as it can be said.

@@ -371,9 +371,9 @@
 			}
 			return out;
 		}
-		// Times end where the next bucket begins, what is counted one before.
-		upper([low, high]) {
-			return Number(high) + (TIMES[this.fact.unit] && low !== high ? 1 : 0);
+		// Times end where the next bucket begins, since they were rounded down; what is counted ends one before.
+		upper([, high]) {
+			return Number(high) + (TIMES[this.fact.unit] ? 1 : 0);
 		}
 		bound([low, high]) {
 			const unit = this.fact.unit;
