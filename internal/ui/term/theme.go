@@ -2,6 +2,7 @@ package term
 
 import (
 	"hash/fnv"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/view"
@@ -97,6 +98,17 @@ func (t *Theme) frame(kind view.FrameKind, name string) tty.Style {
 	by := 0.94 + 0.12*float64(h.Sum32()%16)/15
 	part := func(shift int) uint32 { return min(uint32(float64(base>>shift&0xff)*by), 255) << shift }
 	return tty.Style{Fg: tty.RGB(0x000000), Bg: tty.RGB(part(16) | part(8) | part(0))}
+}
+
+// limited reports whether the locale has another text than UTF-8: whoever says so has a terminal that would show three
+// letters for each line of a box. Where nothing is said, as in many a container, terminals know UTF-8.
+func limited(env func(string) string) bool {
+	for _, name := range [...]string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if locale := strings.ToLower(env(name)); locale != "" {
+			return !strings.Contains(strings.ReplaceAll(locale, "-", ""), "utf8")
+		}
+	}
+	return false
 }
 
 // asASCII replaces characters beyond ASCII by some that look alike.

@@ -86,7 +86,7 @@ func (v *View) Command() io.Writer {
 
 // Open takes the terminal over and begins to draw. stop ends the run.
 func (v *View) Open(out *os.File, env func(string) string, stop func()) error {
-	theme := Theme{Light: v.o.Theme == "light", ASCII: v.o.ASCII}
+	theme := Theme{Light: v.o.Theme == "light", ASCII: v.o.ASCII || limited(env)}
 	auto := v.o.Theme == "" || v.o.Theme == "auto"
 	if auto { // the color of the background is the last of COLORFGBG
 		if i := strings.LastIndexByte(env("COLORFGBG"), ';'); i >= 0 {

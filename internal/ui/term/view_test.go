@@ -199,3 +199,24 @@ func TestOneStack(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestLocale: boxes are drawn of ASCII where the locale says that there is nothing else.
+func TestLocale(t *testing.T) {
+	for _, tt := range []struct {
+		env  map[string]string
+		want bool
+	}{
+		{nil, false},
+		{map[string]string{"LANG": "de_DE.UTF-8"}, false},
+		{map[string]string{"LC_CTYPE": "UTF-8"}, false}, // of macOS
+		{map[string]string{"LC_ALL": "C.utf8", "LANG": "C"}, false},
+		{map[string]string{"LC_ALL": "C", "LANG": "de_DE.UTF-8"}, true},
+		{map[string]string{"LC_CTYPE": "POSIX", "LANG": "de_DE.UTF-8"}, true},
+		{map[string]string{"LANG": "de_DE@euro"}, true},
+		{map[string]string{"LC_ALL": "", "LANG": "ru_RU.KOI8-R"}, true},
+	} {
+		if got := limited(func(name string) string { return tt.env[name] }); got != tt.want {
+			t.Errorf("%v: %v", tt.env, got)
+		}
+	}
+}
