@@ -35,8 +35,8 @@ var unreturning = []string{"it is not entered by a call",
 	"it is entered with something else where the return address would be",
 	entry,
 	asksCaller, "dlsym dlvsym dlopen dlmopen",
-	passed, "call_once dl_iterate_phdr ftw glob lfind lsearch nftw pthread_once qsort qsort_r scandir tdelete " +
-		"tdestroy tfind tsearch twalk pthread_exit pthread_testcancel accept accept4 clock_nanosleep close connect " +
+	passed, "call_once dl_iterate_phdr ftw glob nftw pthread_once qsort qsort_r scandir " +
+		"tdestroy twalk pthread_exit pthread_testcancel accept accept4 clock_nanosleep close connect " +
 		"creat epoll_pwait epoll_wait fcntl fdatasync fsync lockf " +
 		"msgrcv msgsnd nanosleep open openat pause poll ppoll pread pselect pthread_cond_clockwait " +
 		"pthread_cond_timedwait pthread_cond_wait pthread_join pwrite read readv recv recvfrom recvmmsg recvmsg " +
@@ -57,6 +57,7 @@ type returnFacts struct {
 	signals     bool         // handlers of signals may throw: an exception may begin anywhere
 	libc        bool         // it is a C library, or has one in it
 	stripped    *returnFacts // of the file, if these are of its debug file
+	left        int64        // bytes of code that may be looked through yet
 	// cold has the parts of functions that compilers put elsewhere, by the name of the function. Files without
 	// symbols do not say it, and those that are linked with no other lack the table of exe.File.FrameSpan.
 	cold map[string]exe.Symbol
@@ -64,20 +65,26 @@ type returnFacts struct {
 
 // returnFactsOf has what the file says and, if stripping took names away, its separate debug file.
 func returnFactsOf(file *exe.File, o *probe.Options) *returnFacts {
-	var facts *returnFacts
-	withDebugFile(file, o, func(f *exe.File) bool {
-		own := returnFact.Of(f)
-		if facts != nil {
-			its := *own
-			its.stripped, own = facts, &its
-			its.throws = its.throws || facts.throws
-			its.signals = its.signals || facts.signals
+	its := returnFact.Of(file)
+	facts := *its
+	if !file.HasSymbols() {
+		if d := file.OwnDebugFile(o.Root(), o.Machine.DebugDirs...); d != nil {
+			facts = *returnFact.Of(d)
+			facts.stripped = its
+			facts.throws = facts.throws || its.throws
+			facts.signals = facts.signals || its.signals
 		}
-		facts = own
-		return f.HasSymbols()
-	})
-	return facts
+	}
+	facts.left = int64(min(mostTimes*file.CodeSize(), mostCode))
+	return &facts
 }
+
+// Functions share code by having several names; those of a file that was made to burst share all of it. So the
+// code that is looked through for one pattern is bounded.
+const (
+	mostTimes = 16
+	mostCode  = 1 << 30 // bytes
+)
 
 // special is why a function needs care, by all of its names.
 func (facts *returnFacts) special(addr uint64) string {

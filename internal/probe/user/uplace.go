@@ -31,7 +31,7 @@ func symbolPlace(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbo
 	pl := &probe.Place{Offset: file.Start + off + p.Offset, ABI: symbolABI(file, sym), GoMinor: goMinor(file),
 		Func: sym.Addr, Size: sym.Size, Args: &probe.UserArgs{}}
 	if facts != nil && file.IsGoCode(sym.Addr) {
-		pl.Returns, pl.Err = returnPlaces(o, file, sym, pl.ABI)
+		pl.Returns, pl.Err = returnPlaces(o, file, sym, facts, pl.ABI)
 		return pl
 	}
 	if facts != nil {
@@ -61,14 +61,14 @@ var errNoReturn = errors.New("no return instruction")
 // returnPlaces finds the return instructions of a Go function. The kernel's return probes replace
 // the return address on the stack: a stack that Go copies would keep it, and the runtime would find
 // an address there that is in no function.
-func returnPlaces(o *probe.Options, file *exe.File, sym exe.Symbol, x arch.ABI) ([]uint64, error) {
+func returnPlaces(o *probe.Options, file *exe.File, sym exe.Symbol, facts *returnFacts, x arch.ABI) ([]uint64, error) {
 	// The runtime moves stacks, and looks for return addresses on them.
 	const why = "a Go function's return is traced at its return instructions"
 	if !x.IsGo() {
 		return nil, fmt.Errorf("%s, which hawk does not find in 32-bit code: %s", why, sym.Name)
 	}
 	code := file.Code(sym.Addr, sym.Size)
-	if sym.Size == 0 || code == nil {
+	if facts.left -= int64(len(code)); sym.Size == 0 || code == nil || facts.left < 0 {
 		return nil, fmt.Errorf("%s, but %s has no code whose end is known", why, sym.Name)
 	}
 	offsets, err := insn.ReturnOffsets(setOf(x, o.Machine.Arch()), code)
@@ -99,7 +99,7 @@ func setReturn(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol,
 	switch {
 	case special == asksCaller:
 		// It may end as a hook that programs linked with no library have does.
-		offsets, _, err := keptReturns(o, file, sym, exe.Symbol{}, pl.ABI, true)
+		offsets, _, err := keptReturns(o, file, sym, facts, pl.ABI, true)
 		if pl.Returns, pl.Kept = offsets, err == nil; err != nil {
 			pl.Unsafe = returnUnsafe(p, sym, special)
 		}
@@ -111,7 +111,7 @@ func setReturn(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol,
 		return
 	}
 	const why = "an exception that passes through a function whose return is probed ends the program"
-	offsets, calls, err := keptReturns(o, file, sym, facts.cold[sym.Name], pl.ABI, false)
+	offsets, calls, err := keptReturns(o, file, sym, facts, pl.ABI, false)
 	named := p.Pattern == nil || !p.Pattern.Fn.HasWild()
 	switch {
 	// No exception passes through a function that calls nothing, unless a signal begins one there, and the
@@ -136,15 +136,16 @@ const mostParts = 16
 // others. The error is a clause about the function. With partly other ways out do not matter.
 // Compilers put what is rarely reached of a function elsewhere. Code that it jumps to counts as such a part
 // if it does not return: a function that is called last does, or ends as unknown.
-func keptReturns(o *probe.Options, file *exe.File, sym, cold exe.Symbol, x arch.ABI, partly bool) (
+func keptReturns(o *probe.Options, file *exe.File, sym exe.Symbol, facts *returnFacts, x arch.ABI, partly bool) (
 	offsets []uint64, calls bool, err error,
 ) {
 	set := setOf(x, o.Machine.Arch())
-	parts := []exe.Symbol{sym}
+	parts, cold := []exe.Symbol{sym}, facts.cold[sym.Name]
 	away := errors.New("may end with a jump to other code")
 	for i := 0; i < len(parts); i++ {
 		code := file.Code(parts[i].Addr, parts[i].Size)
-		if set == 0 || set == insn.I386 || len(code) == 0 || len(parts) > mostParts {
+		facts.left -= int64(len(code))
+		if set == 0 || set == insn.I386 || len(code) == 0 || len(parts) > mostParts || facts.left < 0 {
 			return nil, false, away
 		}
 		out, err := insn.ExitsOf(set, code)
@@ -247,7 +248,7 @@ func addressPlace(p *probe.Point, o *probe.Options, file *exe.File, returns bool
 	case returns && (!found || sym.Addr != p.Address):
 		pl.Err = fmt.Errorf("0x%x is not the start of a function of %s: return probes need one", p.Address, p.Target)
 	case returns && file.IsGoCode(sym.Addr):
-		pl.Returns, pl.Err = returnPlaces(o, file, sym, pl.ABI)
+		pl.Returns, pl.Err = returnPlaces(o, file, sym, returnFactsOf(file, o), pl.ABI)
 	case returns:
 		setReturn(p, o, file, sym, returnFactsOf(file, o), pl)
 	case !found && o.Unsafe:
