@@ -163,6 +163,9 @@ func (f *fn) readAgg(e syntax.Expr) *ir.Value {
 		return f.blockValue(x, f.readAgg)
 	}
 	s, keys := f.mapOf(e)
+	if v := f.readByRoutine(e, s, keys); v != nil {
+		return v
+	}
 	return f.readCells(e.Span(), s, f.cellKey(s, keys))
 }
 

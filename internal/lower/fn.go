@@ -32,6 +32,7 @@ type fn struct {
 	// mapop.go.
 	mapGen   map[string]int
 	routines map[routineKey]*routine
+	walked   int                // rounds over the cells of all processors, see manyRounds
 	settled  map[*check.Var]int // variables that do not change any more, numbered
 	printing bool               // the value goes into a record: bytes behind a NUL do not matter
 	kept     bool               // the value goes into a map: the program does not read it where it is now

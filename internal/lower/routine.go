@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
@@ -57,7 +58,7 @@ func (f *fn) byRoutine(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, 
 		if len(f.callbacks) >= mostFuncs {
 			return false
 		}
-		f.makeRoutine(at, r, does, x != nil, update)
+		f.makeRoutine(at, s, r, does, x != nil, update)
 	}
 	b := f.b
 	word := f.keyWord(s, keys[0])
@@ -72,8 +73,38 @@ func (f *fn) byRoutine(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, 
 	return true
 }
 
-// makeRoutine lowers update as a function of its own.
-func (f *fn) makeRoutine(at syntax.Node, r *routine, does string, valued bool, update func(x *ir.Value)) {
+// manyRounds is how many rounds of loops over the cells of all processors a program may have that
+// the verifier walks through one after the other, once on each way that leads there.
+const manyRounds = 4096
+
+// readByRoutine is byRoutine for what an aggregation comes to, nil where it is to be read in place.
+func (f *fn) readByRoutine(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr) *ir.Value {
+	cpus := f.m.o.Probe.Machine.PossibleCPUs()
+	if cpus <= unrolledCPUs || f.m.has(machine.MayGoto) || !s.PerCPU || f.given != nil ||
+		len(keys) > 1 || len(keys) == 1 && !types.IsScalar(s.Key) {
+		return nil
+	}
+	f.walked += cpus
+	if f.walked <= manyRounds || f.frames >= mostFrames || len(f.callbacks) >= mostFuncs {
+		return nil
+	}
+	key := routineKey{s, "read"}
+	r := f.routines[key]
+	if r == nil {
+		r = &routine{}
+		f.routines[key] = r
+		f.makeRoutine(at, s, r, "read", false, nil)
+	}
+	none := f.konst(0)
+	if len(keys) == 0 {
+		return f.b.Piece(r.fn, none, none, none)
+	}
+	return f.b.Piece(r.fn, f.keyWord(s, keys[0]), none, none)
+}
+
+// makeRoutine lowers update as a function of its own; without it the function reads an aggregation.
+func (f *fn) makeRoutine(at syntax.Node, s *object.ScriptMap, r *routine, does string, valued bool,
+	update func(x *ir.Value)) {
 	outer := f.level
 	b := ir.NewBuilder(fmt.Sprintf("%s_%s%d", f.root.Fn.Name, does, len(f.callbacks)+1), 3)
 	b.Fn.Piece = true
@@ -87,8 +118,12 @@ func (f *fn) makeRoutine(at syntax.Node, r *routine, does string, valued bool, u
 	if valued {
 		x = b.Param(1, ir.I64)
 	}
-	update(x)
-	b.Jump(f.exit)
+	if update == nil {
+		b.Ret(f.readCells(at.Span(), s, f.cellKey(s, nil)))
+	} else {
+		update(x)
+		b.Jump(f.exit)
+	}
 	b.Begin(f.exit)
 	b.Ret(b.Const(0))
 	for _, o := range b.Fn.Objects {

@@ -4,6 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/hawktrace/hawk/internal/aot"
+	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/session"
 )
 
 // branchy are scripts with more ways through them than the verifier follows, or
@@ -106,6 +113,51 @@ func TestLong(t *testing.T) {
 	}
 	script.WriteString("print($x);\n}\n")
 	if v, text := judge(script.String()); v != agree {
+		t.Error(text)
+	}
+}
+
+// TestManyProcessors reads aggregations again and again for a machine with room for many processors
+// and without a loop budget, where the verifier walks through the cells of all of them.
+func TestManyProcessors(t *testing.T) {
+	needKernel(t)
+	var script strings.Builder
+	script.WriteString("begin { @c = count(); @s = sum(3); @k[1] = count(); @k[-2] = count(); @k[-2] = count(); " +
+		"@m[1] = max(-4); $n = 1; $sum = (int64)0;\n")
+	for i := range 200 {
+		fmt.Fprintf(&script, "if ($n %% %d != 1) { $sum += (int64)@c + (int64)@s + (int64)@k[%d - $n] + "+
+			"(int64)@m[$n]; } else { $n++; $sum += (int64)@k[$n]; $n--; }\n", i%7+1, i%5-1)
+	}
+	script.WriteString("print($sum); }\n")
+	target, ledger := host().ForOthers(arch.Native(), "")
+	ledger.CPUs = 64
+	o := probe.Options{Machine: target, NoFeature: map[string]bool{machine.MayGoto.Name: true}}
+	res, v, text := compiled(script.String(), compile.Options{Probe: o, Verify: true})
+	if res == nil {
+		t.Fatal(v, text)
+	}
+	want, v, text := interpreted(res)
+	if v != agree {
+		t.Fatal(text)
+	}
+	variant, err := aot.NewVariant(res.Object, ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := (&aot.Payload{Arch: arch.Native().Name, NoFeature: o.NoFeature, Config: res.Config,
+		Variants: []*aot.Variant{variant}}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := aot.Decode(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, ds := session.Bind(payload, &probe.Options{Machine: host()})
+	if ds.HasErrors() {
+		t.Fatal(ds.List())
+	}
+	if v, text, _ := judgeOutput(program, &probe.Options{Machine: host()}, want); v != agree {
 		t.Error(text)
 	}
 }
