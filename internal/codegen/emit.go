@@ -291,11 +291,14 @@ func (e *emitter) sooner(b, x, y *regalloc.Block, at []int) bool {
 	if !e.apart {
 		return false
 	}
-	out := func(s *regalloc.Block) bool { return s.Loops < b.Loops }
-	back := func(s *regalloc.Block) bool {
-		return at[s.ID] >= 0 || len(s.Succs) == 1 && at[s.Succs[0].ID] >= 0 // moves and the jump
+	if x.Loops < b.Loops && y.Loops >= b.Loops {
+		return true
 	}
-	return out(x) && !out(y) || back(y) && !back(x)
+	back := [2]bool{}
+	for i, s := range [2]*regalloc.Block{x, y} {
+		back[i] = at[s.ID] >= 0 || len(s.Succs) == 1 && at[s.Succs[0].ID] >= 0 // moves and the jump
+	}
+	return back[1] && !back[0]
 }
 
 // plain emits an instruction that has one machine instruction to it.
