@@ -174,17 +174,14 @@ func (c *command) absentFile() error {
 			if o.Unit() != "FILE" || file == "" || file == "none" || strings.ContainsAny(file, "*?[!") {
 				continue
 			}
-			_, err := os.Stat(file)
-			hint := ""
-			if !strings.Contains(file, "/") {
-				if len(c.given[o.Name]) > 1 {
-					continue
+			if strings.Contains(file, "/") {
+				if _, err := os.Stat(file); err != nil {
+					return fmt.Errorf("%s: option --%s: %s: %s", c.tool.Name, o.Name, file, errno.Reason(err))
 				}
-				_, err = exe.Search{Libraries: true}.Find(file)
-				hint = "\nHINT: " + user.Elsewhere
-			}
-			if err != nil {
-				return fmt.Errorf("%s: option --%s: %s: %s%s", c.tool.Name, o.Name, file, errno.Reason(err), hint)
+			} else if len(c.given[o.Name]) == 1 {
+				if _, err := (exe.Search{Libraries: true}).Find(file); err != nil {
+					return fmt.Errorf("%s: option --%s: %w\nHINT: %s", c.tool.Name, o.Name, err, user.Elsewhere)
+				}
 			}
 		}
 	}

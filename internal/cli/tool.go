@@ -98,7 +98,7 @@ func toolTable(t *tool.Tool) []option {
 	}
 	own = append(own, option{long: "print-script", doc: "print the script with options and operands put in, and end",
 		set: modeOf{modePrint, "--print-script"}})
-	own = append(own, option{long: "no-follow", doc: "with -c: trace the command alone, not what it starts",
+	own = append(own, option{long: "no-follow", doc: "with -c: do not follow what it starts",
 		set: flag(func(s *settings) *bool { return &s.noFollow })})
 	for _, o := range options() {
 		taken := func(short byte, long string) bool {

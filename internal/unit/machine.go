@@ -75,17 +75,12 @@ func disk(dir, text string) (string, error) {
 	return strings.ReplaceAll(name, "!", "/"), nil
 }
 
-// device checks the name of a network device against those that processes see below root, in their network namespaces
-// or their sysfs: packets of all namespaces are seen. In a container most processes are hidden, and any name is
-// believed.
+// device checks the name of a network device against those that processes see in their sysfs below root: packets of all
+// namespaces are seen. In a container most processes are hidden, and any name is believed.
 func device(root, text string) error {
 	const here = "/sys/class/net/"
-	for _, dir := range []string{here, "/proc/*/root" + here, "/proc/*/net/dev_snmp6/"} {
-		if found, _ := filepath.Glob(root + dir + text); found != nil {
-			return nil
-		}
-	}
-	if second, _ := os.ReadFile(root + "/proc/2/comm"); string(second) != "kthreadd\n" {
+	found, _ := filepath.Glob(root + "/proc/*/root" + here + text)
+	if second, _ := os.ReadFile(root + "/proc/2/comm"); found != nil || string(second) != "kthreadd\n" {
 		return nil
 	}
 	names, _ := filepath.Glob(root + here + "*")
