@@ -498,13 +498,20 @@ func (v *saver) done(c *command) error {
 			c.warn(fmt.Sprintf("%s has the last %s events; there was no room for %s before them", t.name(),
 				view.Grouped(len(run.Events)), view.Grouped(int64(run.Dropped))))
 		}
-		if !t.format.Takes.One() {
+		if !t.format.Takes.One() && !t.format.Takes.Weighed() {
 			continue
 		}
+		// A table or a picture without anything is no mistake of who looks at it.
+		empty := ""
 		for _, m := range t.maps {
-			if s := run.Snapshot(m); s == nil || s.Rows.Len() == 0 {
-				c.warn(fmt.Sprintf("%s is empty: there was nothing in %s", t.name(), m.Name))
+			if s := run.Snapshot(m); s != nil && s.Rows.Len() > 0 {
+				empty = ""
+				break
 			}
+			empty += ", " + m.Name
+		}
+		if empty != "" {
+			c.warn(fmt.Sprintf("%s is empty: there was nothing in %s", t.name(), empty[2:]))
 		}
 	}
 	if v.err != nil && errors.Is(v.err, unix.EPIPE) {
