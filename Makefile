@@ -39,8 +39,8 @@ build:
 # long, and hawk hashes little), and aligns functions as closely as the linker's tables allow. The collector that Go
 # 1.26 brought is made for heaps of gigabytes: without it, where Go can do without, there are 49 KB less.
 STD := bufio bytes compress/... context encoding/binary errors golang.org/... hash/... internal/fmtsort \
-	internal/godebug internal/poll internal/sync internal/syscall/... internal/zstd io/... log/... maps \
-	math/rand/... slices sort strconv strings sync syscall unicode/... github.com/therootcompany/xz
+	internal/godebug internal/poll internal/stringslite internal/sync internal/syscall/... internal/zstd io/... \
+	log/... maps math/rand/... slices sort strconv strings sync syscall unicode/... github.com/therootcompany/xz
 SMALL = $(if $(shell GOEXPERIMENT=nogreenteagc go env GOEXPERIMENT 2>/dev/null),GOEXPERIMENT=nogreenteagc)
 min:
 	$(SMALL) go build -tags min,purego $(BUILD) $(patsubst %,-gcflags=%=-l,$(STD)) -gcflags=$(OWN)/...=-l \
