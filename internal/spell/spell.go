@@ -15,8 +15,9 @@ const maxLength = 128
 // substitutions and swaps of neighbours, about a third of the length being
 // allowed and always at least one. Letters that differ in case only count as
 // equal, except that among equally near names the one with the right case wins,
-// then the one whose length is nearest, then the first: prinft is printf with two
-// letters swapped rather than print with one too many. A candidate equal to name is not a suggestion.
+// then the longest, then the first: prinft is printf with two letters swapped rather than print with one
+// too many, and prinf is printf with a letter left out rather than print with a wrong one. A candidate
+// equal to name is not a suggestion.
 func Nearest(name string, candidates []string) string {
 	return NearestSeq(name, slices.Values(candidates))
 }
@@ -27,7 +28,7 @@ func NearestSeq(name string, candidates iter.Seq[string]) string {
 		return ""
 	}
 	limit := max(1, len(name)/3) // largest distance still wanted
-	best, bestCase, bestLength := "", 0, 0
+	best, bestCase := "", 0
 	var rows matrix
 	for c := range candidates {
 		if c == "" || c == name || abs(len(c)-len(name)) > limit || len(c) > maxLength {
@@ -37,9 +38,9 @@ func NearestSeq(name string, candidates iter.Seq[string]) string {
 		if d > limit || d >= len(c) { // nothing of the candidate is left
 			continue
 		}
-		wrongCase, length := caseDifference(name, c), abs(len(c)-len(name))
-		if best == "" || d < limit || wrongCase < bestCase || wrongCase == bestCase && length < bestLength {
-			best, bestCase, bestLength, limit = c, wrongCase, length, d
+		wrongCase := caseDifference(name, c)
+		if best == "" || d < limit || wrongCase < bestCase || wrongCase == bestCase && len(c) > len(best) {
+			best, bestCase, limit = c, wrongCase, d
 		}
 	}
 	return best

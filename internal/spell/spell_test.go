@@ -15,6 +15,8 @@ func TestNearest(t *testing.T) {
 		{"vfs_wirte", "vfs_write"},
 		{"prinft", "printf"},
 		{"pritn", "print"},
+		{"prinf", "printf"}, // a letter left out
+		{"prind", "print"},
 		{"pdi", "pid"},
 		{"con", ""}, // a third of three letters is one edit, comm is two away
 		{"begin", "BEGIN"},
