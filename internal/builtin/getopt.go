@@ -89,7 +89,7 @@ func declared(c *Call) (*object.Option, bool) {
 		if k := c.Consts[1]; k.Kind == StrConst {
 			// Without a NUL: the room behind it is zeroed.
 			o.Default = []byte(k.Str)
-		} else {
+		} else if k.Kind != BoolConst || k.Int != 0 { // false is what a bool is without a default
 			o.Default = binary.NativeEndian.AppendUint64(nil, k.Int)
 		}
 	}
