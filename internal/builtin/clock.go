@@ -30,16 +30,16 @@ func Uint64(raw []byte) uint64 {
 var _ = Define(Func{
 	Name: "nsecs", Moment: true, Wide: true, Bare: true, Params: []Param{{"clock", Word}},
 	Words:  []string{"boot", "monotonic", "tai", "sw_tai"},
-	Result: types.Uint64,
+	Yields: "uint64",
+	Check: func(c *Call) types.Type {
+		return &types.Int{Bytes: 8, Clock: nsecsClock(c)}
+	},
 	Doc: "Nanoseconds of a clock: `boot` (the default) counts from boot and includes suspend, `monotonic` " +
 		"excludes it, `tai` and `sw_tai` count from 1970.",
 	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read / ` +
 		`@at[tid] / { @ns = hist(nsecs - @at[tid]); delete(@at, tid); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		clock := "boot"
-		if len(c.Words) > 0 {
-			clock = c.Words[0]
-		}
+		clock := nsecsClock(c)
 		switch {
 		case clock == "monotonic":
 			return Helper(g, asm.FnKtimeGetNs)
@@ -83,8 +83,8 @@ var _ = Define(Func{
 			return nil
 		}
 		clock := "boot"
-		if inner := clockOf(c.Args[1]); inner != "" {
-			clock = inner
+		if i, ok := c.Types[1].(*types.Int); ok && i.Clock != "" {
+			clock = i.Clock
 		} else if lost := lostClock(c.Args[1]); lost != "" {
 			c.Warnf(c.Args[1], "bad-clock", "strftime() counts this from boot, as %s does not", lost).
 				Hint("a sum has no clock: use nsecs, or nsecs(tai) alone")
@@ -114,7 +114,8 @@ var _ = Define(Func{
 			at = e.BootTime().Add(time.Duration(ns))
 		}
 		text := Strftime(format, at)
-		if text == "" || len(text) > e.Config().MaxStrlen {
+		absent := ns == 0 && clock != "boot" // an element that is not there
+		if text == "" || len(text) > e.Config().MaxStrlen || absent {
 			text = "(?)"
 		}
 		return value.Moment{Text: text, At: at}
@@ -144,28 +145,12 @@ var _ = Define(Func{
 	},
 })
 
-// clockOf is the clock of a time stamp expression that is a plain nsecs call,
-// "" for any other expression: arithmetic forgets the clock.
-func clockOf(e syntax.Expr) string {
-	switch e := e.(type) {
-	case *syntax.Paren:
-		return clockOf(e.X)
-	case *syntax.Ident:
-		if e.Name == "nsecs" {
-			return "boot"
-		}
-	case *syntax.Call:
-		if e.Func.Name != "nsecs" {
-			return ""
-		}
-		if len(e.Args) == 1 {
-			if w, ok := e.Args[0].(*syntax.Ident); ok {
-				return w.Name
-			}
-		}
-		return "boot"
+// nsecsClock is the clock that a call of nsecs reads.
+func nsecsClock(c *Call) string {
+	if len(c.Words) > 0 {
+		return c.Words[0]
 	}
-	return ""
+	return "boot"
 }
 
 // lostClock names what does not count from boot in a sum, whose clock is that of plain numbers; "" if nothing does.
@@ -180,8 +165,10 @@ func lostClock(e syntax.Expr) string {
 			return e.Name
 		}
 	case *syntax.Call:
-		if clock := clockOf(e); clock != "" && clock != "boot" {
-			return "nsecs(" + clock + ")"
+		if e.Func.Name == "nsecs" && len(e.Args) == 1 {
+			if w, ok := e.Args[0].(*syntax.Ident); ok && w.Name != "boot" {
+				return "nsecs(" + w.Name + ")"
+			}
 		}
 	}
 	return ""

@@ -41,10 +41,13 @@ func Join(a, b Flex) (j Flex, ok bool) {
 	x, xok := IsInteger(a.Type)
 	y, yok := IsInteger(b.Type)
 	if xok && yok {
-		if Same(a.Type, b.Type) {
-			return Flex{Type: a.Type, Flex: a.Flex && b.Flex}, true
+		if !Same(a.Type, b.Type) {
+			return joinInts(x, a.Flex, y, b.Flex), true
 		}
-		return joinInts(x, a.Flex, y, b.Flex), true
+		if y.Clock != "" {
+			a.Type = b.Type
+		}
+		return Flex{Type: a.Type, Flex: a.Flex && b.Flex}, true
 	}
 	switch x := a.Type.(type) {
 	case *Record:

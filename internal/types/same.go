@@ -10,7 +10,7 @@ func Same(a, b Type) bool {
 	switch a := a.(type) {
 	case *Int:
 		b, ok := b.(*Int)
-		return ok && *a == *b
+		return ok && a.Bytes == b.Bytes && a.Signed == b.Signed
 	case *String:
 		b, ok := b.(*String)
 		return ok && a.Cap == b.Cap

@@ -20,18 +20,19 @@ type Type interface {
 type Int struct {
 	Bytes  int
 	Signed bool
+	Clock  string // what a time stamp was read from, as nsecs has it; it makes no other type
 }
 
 // The integer types. Compare integers by value, not by pointer.
 var (
-	Int8   = &Int{1, true}
-	Int16  = &Int{2, true}
-	Int32  = &Int{4, true}
-	Int64  = &Int{8, true}
-	Uint8  = &Int{1, false}
-	Uint16 = &Int{2, false}
-	Uint32 = &Int{4, false}
-	Uint64 = &Int{8, false}
+	Int8   = &Int{Bytes: 1, Signed: true}
+	Int16  = &Int{Bytes: 2, Signed: true}
+	Int32  = &Int{Bytes: 4, Signed: true}
+	Int64  = &Int{Bytes: 8, Signed: true}
+	Uint8  = &Int{Bytes: 1}
+	Uint16 = &Int{Bytes: 2}
+	Uint32 = &Int{Bytes: 4}
+	Uint64 = &Int{Bytes: 8}
 )
 
 // IntOf returns the integer type of a width in bytes and a sign.
