@@ -1,6 +1,10 @@
 package view
 
-import "hash/maphash"
+import (
+	"encoding/binary"
+	"math/bits"
+	"math/rand/v2"
+)
 
 // An Index finds the numbers of things by their hashes: a map would hold each thing a second time. They are counted
 // from 0, and whoever asks keeps the things themselves in a list. The zero value has none.
@@ -43,13 +47,31 @@ func (x *Index) find(hash uint32, same func(n int) bool) *slot {
 	}
 }
 
-// A Hasher makes hashes of texts.
-type Hasher struct{ seed maphash.Seed }
+// A Hasher makes hashes of texts, others in each run: nobody can name things so that their hashes are one. The
+// package maphash would do, but brings half of the cryptography of Go into a build without assembly.
+type Hasher struct{ seed uint64 }
 
 // NewHasher makes one.
-func NewHasher() Hasher { return Hasher{maphash.MakeSeed()} }
+func NewHasher() Hasher { return Hasher{rand.Uint64()} }
 
 // Of is the hash of a text with a number.
 func (h Hasher) Of(s string, n int) uint64 {
-	return maphash.String(h.seed, s) + uint64(n)*0x9e3779b97f4a7c15
+	return h.ofBytes([]byte(s)) + uint64(n)*0x9e3779b97f4a7c15
+}
+
+// ofBytes mixes in eight bytes at a time, by a product whose halves both count.
+func (h Hasher) ofBytes(b []byte) uint64 {
+	mix := func(sum, word uint64) uint64 {
+		high, low := bits.Mul64(sum^word^0xa0761d6478bd642f, 0xe7037ed1a0b428db)
+		return high ^ low
+	}
+	sum := mix(h.seed, uint64(len(b)))
+	for ; len(b) >= 8; b = b[8:] {
+		sum = mix(sum, binary.LittleEndian.Uint64(b))
+	}
+	var last uint64
+	for _, c := range b {
+		last = last<<8 | uint64(c)
+	}
+	return mix(mix(sum, last), h.seed)
 }

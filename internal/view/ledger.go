@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"hash/maphash"
 
 	"github.com/hawktrace/hawk/internal/order"
 )
@@ -23,7 +22,7 @@ type Ledger struct {
 	// Maps may have millions of keys: what is kept of them lies side by side, without a pointer to any.
 	entries []entry
 	numbers Index // in entries
-	seed    maphash.Seed
+	hasher  Hasher
 	store   store
 	key     int    // bytes of a key, which all have in common
 	cell    int    // and of a cell
@@ -55,7 +54,7 @@ func NewLedger(fold func(dst, src []byte), grows, limit int) *Ledger {
 	if limit <= 0 {
 		limit = ledgerBytes
 	}
-	return &Ledger{fold: fold, limit: limit, grows: grows, seed: maphash.MakeSeed()}
+	return &Ledger{fold: fold, limit: limit, grows: grows, hasher: NewHasher()}
 }
 
 // Took adds an element that was taken out of the map.
@@ -146,7 +145,7 @@ func (l *Ledger) after(key, cell []byte) *entry {
 
 // number is that of a key, the next one if it has none.
 func (l *Ledger) number(key []byte) (n int, known bool) {
-	return l.numbers.Number(maphash.Bytes(l.seed, key), func(n int) bool {
+	return l.numbers.Number(l.hasher.ofBytes(key), func(n int) bool {
 		return bytes.Equal(l.store.at(l.entries[n].key, l.key), key)
 	})
 }
