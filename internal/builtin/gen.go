@@ -106,6 +106,9 @@ type Gen interface {
 	// vals, as it is given them.
 	Search(at syntax.Node, n *ir.Value, most int, vals []*ir.Value,
 		test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value
+	// Walk is a Search whose rounds are long.
+	Walk(at syntax.Node, n *ir.Value, most int, vals []*ir.Value,
+		test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value
 	// Option declares a named parameter of the script and yields where in the
 	// data map its value is.
 	Option(o *object.Option) int

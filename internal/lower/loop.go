@@ -53,6 +53,11 @@ func (f *fn) unrolled(s *syntax.UnrollStmt, out *ir.Block) {
 const (
 	// plainLoop is up to how many rounds a loop of known length is a plain one.
 	plainLoop = 64
+	// plainWalk is how many parts of statements, all rounds together, the verifier may go through in a plain
+	// loop where it need not: at some ten instructions each it takes some milliseconds. So few rounds as
+	// fewRounds it also needs on the loop budget until they are all the same to it.
+	plainWalk = 1000
+	fewRounds = 8
 	// cappedLoop is how many rounds a loop may have on kernels without a loop
 	// budget, which walk through every round when they verify.
 	cappedLoop = 1024
@@ -70,11 +75,14 @@ func (f *fn) forRange(s *syntax.ForStmt) {
 		less = ir.ULt
 	}
 	// A loop whose rounds the verifier can count is accepted as it is, and costs nothing at run
-	// time.
+	// time. The verifier goes through every round of it.
 	known := from.Op == ir.Const && to.Op == ir.Const && to.Imm-from.Imm <= plainLoop
 	most := int64(cappedLoop)
 	if from.Op == ir.Const && to.Op == ir.Const {
 		most = max(most, to.Imm-from.Imm)
+	}
+	if rounds := to.Imm - from.Imm; known && f.m.has(machine.MayGoto) && rounds > fewRounds {
+		known = parts(s.Body)*rounds <= plainWalk
 	}
 	if f.m.o.Pieces && known {
 		known, most = false, max(to.Imm-from.Imm, 0)+1
@@ -261,6 +269,15 @@ func (f *fn) forgetAssigned(loop syntax.Node, counter *ir.Object) {
 	})
 }
 
+// parts counts the statements of a body and what they consist of.
+func parts(body *syntax.Block) (n int64) {
+	syntax.Walk(body, func(syntax.Node) bool {
+		n++
+		return true
+	})
+	return n
+}
+
 // branches reports whether a loop can take more than one way through its body.
 func branches(loop syntax.Node) bool {
 	found := false
@@ -338,7 +355,20 @@ func (f *fn) count(n int64, body func(i *ir.Value)) {
 // vals, as they are there.
 func (f *fn) Search(at syntax.Node, n *ir.Value, most int, vals []*ir.Value,
 	test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value {
-	known := n.Op == ir.Const && n.Imm <= plainLoop
+	return f.search(at, n.Op == ir.Const && n.Imm <= plainLoop, n, most, vals, test)
+}
+
+// Walk is a Search whose rounds are long. Where there is a loop budget the verifier is spared to go through
+// each of them: what the budget costs at run time is little beside such a round.
+func (f *fn) Walk(at syntax.Node, n *ir.Value, most int, vals []*ir.Value,
+	test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value {
+	known := n.Op == ir.Const && n.Imm <= plainLoop && !f.m.has(machine.MayGoto)
+	return f.search(at, known, n, most, vals, test)
+}
+
+// search is the loop of Search; known says that it is a plain one.
+func (f *fn) search(at syntax.Node, known bool, n *ir.Value, most int, vals []*ir.Value,
+	test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value {
 	i, end, found := f.private("i", f.konst(0)), f.private("end", n), f.private("found", f.konst(-1))
 	outside := make([]*check.Var, len(vals))
 	for k, v := range vals {

@@ -218,7 +218,7 @@ func (w walk) climb(c *builtin.Call, work *ir.Value, start int, dentry, mount *i
 	b.Store(state, walkOff, 8, hidden(g, builtin.Number(g, int64(start))))
 	b.Store(state, walkRoot, 8, w.get(fs, "fs_struct", "root", "dentry"))
 	b.Store(state, walkRootMnt, 8, w.get(fs, "fs_struct", "root", "mnt"))
-	over := g.Search(c.Expr, builtin.Number(g, pathParts), pathParts, []*ir.Value{work, state},
+	over := g.Walk(c.Expr, builtin.Number(g, pathParts), pathParts, []*ir.Value{work, state},
 		func(_ *ir.Value, vals []*ir.Value) *ir.Value { return w.step(vals[0], vals[1], start) })
 	// A walk that has not come to an end is cut, as one that ran out of room, which has
 	// begun a name that it could not write.
@@ -392,17 +392,17 @@ func (w walk) digits(c *builtin.Call, work *ir.Value, start int, n *ir.Value) *i
 	g, b := w.g, w.b
 	state := g.Temp("digits", 16, 8)
 	b.Store(state, 0, 8, n)
-	b.Store(state, 8, 8, builtin.Number(g, int64(start)))
+	b.Store(state, 8, 8, hidden(g, builtin.Number(g, int64(start))))
 	step := func(_ *ir.Value, vals []*ir.Value) *ir.Value {
 		n, off := b.U64(vals[1], 0), b.Add(b.U64(vals[1], 8), -1)
 		digit := b.Add(b.Arith(ir.UMod, n, builtin.Number(g, 10)), '0')
 		b.Store(w.at(vals[0], off, start), 0, 1, digit)
 		rest := b.Arith(ir.UDiv, n, builtin.Number(g, 10))
 		b.Store(vals[1], 0, 8, rest)
-		b.Store(vals[1], 8, 8, off)
+		b.Store(vals[1], 8, 8, hidden(g, off))
 		return b.Eq(rest, 0)
 	}
-	g.Search(c.Expr, builtin.Number(g, most), most, []*ir.Value{work, state}, step)
+	g.Walk(c.Expr, builtin.Number(g, most), most, []*ir.Value{work, state}, step)
 	return b.U64(state, 8)
 }
 

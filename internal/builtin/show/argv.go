@@ -182,7 +182,7 @@ func arrayWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 	}
 	// -1 is the end of the rounds: whether there is a word more one look tells.
 	// step ends the search by yielding 1, and then done is the number of its round.
-	done := g.Search(c.Expr, builtin.Number(g, int64(most)), most, []*ir.Value{work, state}, step)
+	done := g.Walk(c.Expr, builtin.Number(g, int64(most)), most, []*ir.Value{work, state}, step)
 	g.Rarely(b.SLt(done, 0), func() {
 		g.When(next(state), func() { cut(state) })
 	})
