@@ -115,6 +115,11 @@ func (f *File) pointer(addr uint64) uint64 {
 			}
 		}
 	}
+	return f.Word(addr)
+}
+
+// Word is the address-sized word that the file has for an address, 0 if none.
+func (f *File) Word(addr uint64) uint64 {
 	off, ok := f.Offset(addr)
 	if !ok {
 		return 0

@@ -29,7 +29,8 @@ func ReturnOffsets(set Set, code []byte) ([]uint64, error) {
 type Exits struct {
 	Returns []uint64 // offsets of the return instructions
 	Away    []int64  // where jumps to other code lead, from the start of the function
-	Unknown bool     // a jump leads where only the run knows, other than by a table of the function's own
+	Tables  []int64  // addresses of tables that jumps go by, of the function's own cases or of functions
+	Unknown bool     // a jump leads where only the run knows, other than by a table
 	Calls   bool     // it calls others
 }
 
@@ -49,6 +50,8 @@ func ExitsOf(set Set, code []byte) (out Exits, err error) {
 			out.Unknown = true
 		case way == calls:
 			out.Calls = true
+		case way == jumpsByTable:
+			out.Tables = append(out.Tables, to)
 		case way == jumpsTo:
 			if to += int64(at); to < 0 || to >= int64(len(code)) {
 				out.Away = append(out.Away, to)
@@ -113,9 +116,10 @@ func NearBoundaries(set Set, code []byte, offset uint64) string {
 type jumpWay uint8
 
 const (
-	jumpsNot      jumpWay = iota // it is no jump, or one by a table
+	jumpsNot      jumpWay = iota // it is no jump, or one by a table of the function's own
 	jumpsTo                      // to a place that the instruction has
 	jumpsAnywhere                // to what a register or memory has
+	jumpsByTable                 // to one of the places that a table at an address has
 	calls                        // it is a call
 )
 
@@ -141,11 +145,13 @@ func (s Set) jump(code, before []byte) (to int64, way jumpWay) {
 	case near && (d.op == 0xe8 || d.op == 0xff && (d.reg() == 2 || d.reg() == 3)):
 		return 0, calls
 	case near && d.op == 0xff && (d.reg() == 4 || d.reg() == 5):
-		// With indirect branch tracking jumps by a table have a prefix, others have not. A table at a fixed
-		// address is in the instruction itself, with an index and no base.
-		byTable := d.has(segment) || d.inMemory() && d.modRM&7 == 4 && d.modRM>>6 == 0 && d.sib&7 == 5
-		if byTable || !d.inMemory() && addsInto(before, d.modRM&7|d.rex&1<<3) {
+		// A table at a fixed address is in the instruction itself, with an index and no base. With indirect
+		// branch tracking jumps by a table of the function's own have a prefix, others have not.
+		switch {
+		case d.has(segment), !d.inMemory() && addsInto(before, d.modRM&7|d.rex&1<<3):
 			return 0, jumpsNot
+		case d.inMemory() && d.modRM&7 == 4 && d.modRM>>6 == 0 && d.sib&7 == 5 && end >= 4:
+			return int64(int32(binary.LittleEndian.Uint32(code[end-4:]))), jumpsByTable
 		}
 		return 0, jumpsAnywhere
 	}

@@ -79,7 +79,8 @@ func TestExitsOf(t *testing.T) {
 		{AMD64, "4901d1 41ffe1", nil, nil, ""},                                 // add %rdx, %r9; jmp *%r9
 		{AMD64, "4801d1 41ffe1", nil, nil, "unknown"},                          // add %rdx, %rcx; jmp *%r9
 		{AMD64, "4c03c8 41ffe1", nil, nil, ""},                                 // add %rax, %r9; jmp *%r9
-		{AMD64, "ff24c500100000", nil, nil, ""},                                // jmp *0x1000(,%rax,8)
+		{AMD64, "ff24c500100000", nil, nil, "table"},                           // jmp *0x1000(,%rax,8)
+		{AMD64, "3eff24c500100000", nil, nil, ""},                              // notrack jmp *0x1000(,%rax,8)
 		{AMD64, "ff6010", nil, nil, "unknown"},                                 // jmp *16(%rax)
 		{AMD64, "ffd0", nil, nil, "calls"},                                     // call *%rax
 		{AMD64, "e800000000 c3", []uint64{5}, nil, "calls"},                    // call; ret
@@ -95,7 +96,8 @@ func TestExitsOf(t *testing.T) {
 	} {
 		got, err := ExitsOf(c.set, bytesOf(t, c.code))
 		if err != nil || !slices.Equal(got.Returns, c.returns) || !slices.Equal(got.Away, c.away) ||
-			got.Unknown != (c.more == "unknown") || got.Calls != (c.more == "calls") {
+			got.Unknown != (c.more == "unknown") || got.Calls != (c.more == "calls") ||
+			slices.Equal(got.Tables, []int64{0x1000}) != (c.more == "table") {
 			t.Errorf("%d %s: %+v, %v", c.set, c.code, got, err)
 		}
 	}

@@ -156,6 +156,10 @@ func keptReturns(o *probe.Options, file *exe.File, sym exe.Symbol, facts *return
 		if i == 0 {
 			offsets = out.Returns
 		}
+		for _, table := range out.Tables {
+			// The first place tells whose all are.
+			out.Away = append(out.Away, int64(file.Word(uint64(table))-parts[i].Addr))
+		}
 		for _, to := range out.Away {
 			target := parts[i].Addr + uint64(to)
 			if partly || within(parts, target) {
