@@ -21,7 +21,16 @@ func textBytes(c *Call, i int) int {
 	return c.Config.MaxStrlen
 }
 
-// copyText writes a string-like argument to p, which has room for textBytes,
+// spareByte is 1 for a string that may have no NUL, as an array of char that is full, else 0.
+func spareByte(c *Call, i int) int {
+	s, ok := c.Types[i].(*types.String)
+	if _, literal := c.Str(i); !ok || literal || s.Trunc || s.Cap < 2 {
+		return 0
+	}
+	return 1
+}
+
+// copyText writes a string-like argument to p, which has room for textBytes and spareByte,
 // and yields its length without the NUL. What lies behind it is undefined.
 func copyText(g Gen, c *Call, i int, p *ir.Value) *ir.Value {
 	b := g.B()
@@ -34,18 +43,26 @@ func copyText(g Gen, c *Call, i int, p *ir.Value) *ir.Value {
 	case types.IsScalar(c.Types[i]):
 		size = g.ReadStr(c.Args[i], g.Space(c.Args[i]), p, 0, Number(g, int64(n)), g.Scalar(c.Args[i]))
 	default:
-		size = Helper(g, asm.FnProbeReadKernelStr, p, Number(g, int64(n)), g.Mem(c.Args[i]))
+		src := g.Mem(c.Args[i])
+		size = Helper(g, asm.FnProbeReadKernelStr, p, Number(g, int64(n)), src)
+		// The helper writes a NUL over the last byte of an array of char that is full.
+		if spareByte(c, i) > 0 {
+			last := b.U8(src, n-1)
+			b.Store(p, n-1, 1, last)
+			b.Store(p, n, 1, Number(g, 0))
+			size = b.Arith(ir.Add, size, b.Arith(ir.And, b.Eq(size, int64(n)), b.Ne(last, 0)))
+		}
 	}
 	// An error is far above the limit once the NUL is taken off.
 	size = b.Add(size, -1)
-	return g.Choose(b.ULt(size, int64(n)),
+	return g.Choose(b.ULt(size, int64(n+spareByte(c, i))),
 		func() *ir.Value { return size },
 		func() *ir.Value { return Number(g, 0) })
 }
 
 // textTemp is memory for a copy of a string-like argument.
 func textTemp(g Gen, c *Call, i int) *ir.Value {
-	p := g.Temp("text", types.RoundUp(textBytes(c, i), 8), 8)
+	p := g.Temp("text", types.RoundUp(textBytes(c, i)+spareByte(c, i), 8), 8)
 	g.B().Store(p, 0, 8, Number(g, 0)) // a failed read may leave the target alone
 	return p
 }
@@ -122,7 +139,7 @@ var _ = Define(Func{
 		whole := p
 		// Both with their NUL, of which one is left. The result may be cut at max_strlen, and is
 		// then made in more room and copied.
-		room := textBytes(c, 0) + textBytes(c, 1) - 1
+		room := textBytes(c, 0) + spareByte(c, 0) + textBytes(c, 1) + spareByte(c, 1) - 1
 		if room > t.Cap {
 			whole = g.Temp("whole", types.RoundUp(room, 8), 8)
 		}

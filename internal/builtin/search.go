@@ -75,7 +75,7 @@ func index(g Gen, c *Call) *ir.Value {
 		})
 	}
 	most := textBytes(c, 1)
-	needle := searched(g, most)
+	needle := searched(g, most+spareByte(c, 1))
 	b.Store(needle, 0, 8, Number(g, 0))
 	m := copyText(g, c, 1, needle)
 	places := atLeastZero(g, b.Add(b.Arith(ir.Sub, n, m), 1))

@@ -260,7 +260,7 @@ func (f *fn) reshape(src *ir.Value, from types.Type, p *ir.Value, off int, to ty
 		if _, ok := to.(*types.String); ok {
 			// The text ends at the first NUL, and zeroes follow it, whatever the array has there.
 			b.Zero(p, off, to.Size())
-			f.copyText(src, min(to.Size(), a.Len+1), p, off)
+			f.copyText(src, a.Len, min(to.Size(), a.Len+1), p, off)
 			return
 		}
 	}

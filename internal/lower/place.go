@@ -402,7 +402,7 @@ func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off 
 			pl.base = b.Add(pl.base, int64(pl.off))
 		}
 		if text && !f.printing && pl.field.Name != "" {
-			f.copyText(pl.base, s.Cap, p, off)
+			f.copyText(pl.base, have, s.Cap, p, off)
 			return
 		}
 		b.Copy(p, off, pl.base, have)
@@ -413,10 +413,24 @@ func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off 
 		} else {
 			b.Store(p, off, 1, f.konst(0))
 		}
-		f.ReadStr(at, pl.space, p, off, f.konst(int64(n)), b.Add(pl.base, int64(pl.off)))
+		addr := b.Add(pl.base, int64(pl.off))
+		r := f.ReadStr(at, pl.space, p, off, f.konst(int64(n)), addr)
+		if have == n {
+			f.readLast(pl.space, p, off, n, addr, r)
+		}
 	default:
 		f.ReadMem(at, pl.space, p, off, f.konst(int64(n)), b.Add(pl.base, int64(pl.off)))
 	}
+}
+
+// readLast reads the last byte of a char array of n bytes that r bytes of text were read from. An
+// array may be full, where the kernel's reading of text writes a NUL in place of its last byte.
+func (f *fn) readLast(space types.Space, p *ir.Value, off, n int, addr, r *ir.Value) {
+	b, last := f.b, int64(n-1)
+	helper, _ := readHelper(space, false)
+	f.Rarely(b.Eq(r, int64(n)), func() {
+		b.Call(int(helper), b.Add(p, int64(off)+last), f.konst(1), b.Add(addr, last))
+	})
 }
 
 // inContext reports whether p is the program's context, or a field of it whose
@@ -445,12 +459,15 @@ func (f *fn) copyContext(pl place, p *ir.Value, off, n int) {
 }
 
 // copyText copies a character array of the traced world that the program can
-// load from, clearing what lies behind the NUL.
-func (f *fn) copyText(src *ir.Value, n int, p *ir.Value, off int) {
+// load from, clearing what lies behind the NUL, to where it has room for n bytes.
+func (f *fn) copyText(src *ir.Value, have, n int, p *ir.Value, off int) {
 	b := f.b
 	b.Zero(p, off, n)
 	helper, _ := readHelper(types.Kernel, true)
-	b.Call(int(helper), b.Add(p, int64(off)), f.konst(int64(n)), src)
+	r := b.Call(int(helper), b.Add(p, int64(off)), f.konst(int64(n)), src)
+	if have == n {
+		f.readLast(types.Kernel, p, off, n, src, r)
+	}
 }
 
 // Address is where the value of e lies, for helpers that are given kernel

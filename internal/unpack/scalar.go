@@ -16,8 +16,14 @@ func Text(t types.Type, v value.Value) (text []byte, cut, unread, ok bool) {
 	switch v := v.(type) {
 	case value.Str:
 		// A string that fills its room was cut, or just fits: programs do not tell the two apart.
-		if s, ok := t.(*types.String); ok && s.Trunc && s.Cap > 0 && len(v) >= s.Cap-1 {
-			return v[:s.Cap-1], true, false, true
+		if s, ok := t.(*types.String); ok && s.Cap > 0 {
+			room := s.Cap
+			if s.Trunc {
+				room--
+			}
+			if len(v) >= room {
+				return v[:room], true, false, true
+			}
 		}
 		return v, false, false, true
 	case value.Chars:

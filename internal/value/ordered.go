@@ -164,7 +164,7 @@ func decodeOrderedString(t *types.String, form []byte, env Env) (v Value, rest [
 	rest = form[min(len(s)+1, len(form)):]
 	out := make(Str, 0, len(s)+8)
 	out = append(out, s...)
-	if t.Trunc && t.Cap > 0 && len(s) >= t.Cap-1 {
+	if _, cut := stringBytes(t, s); cut {
 		out = append(out, env.Trailer()...)
 	}
 	return out, rest
