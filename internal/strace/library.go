@@ -272,7 +272,7 @@ func (c *chooser) atEntry(file string, s exe.Symbol) function {
 // add traces a function of the program, or an entry of its linkage table.
 func (c *chooser) add(s exe.Symbol, name string, fn function) {
 	fn.key, fn.name = name, c.called(name)
-	fn.alone = !c.Results || keeps.has(name)
+	fn.alone = !c.Results || keeps.has(name) || asks.has(name)
 	c.calls[s.Addr-c.start] = &fn
 	if strings.ContainsAny(s.Name, unwritable) {
 		c.Unwritten++
@@ -417,6 +417,10 @@ func (c *chooser) mark(f *exe.File, name string) *function {
 const keeps words = "" +
 	" setjmp _setjmp sigsetjmp __sigsetjmp getcontext backtrace longjmp _longjmp siglongjmp __longjmp_chk " +
 	"exit _exit _Exit abort quick_exit pthread_exit __stack_chk_fail __assert_fail err errx _start "
+
+// asks are functions that look for their callers by their return address, where a probe on the return would
+// have put another. What they return is seen behind a call in place alone.
+const asks words = " dlsym dlvsym "
 
 // Resultless reports whether there are calls whose results are not shown, as that would be in
 // the way. The command warns of it, since a line without a result looks like a mistake.

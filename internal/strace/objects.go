@@ -85,6 +85,9 @@ func (c *chooser) addLibraries(files []string) {
 	}
 }
 
+// loads are functions to which a library that calls them is another caller than the program.
+const loads words = " dlopen dlmopen "
+
 // addLibrary finds what is to be traced in one library.
 func (c *chooser) addLibrary(file string, f *exe.File) {
 	// Filters name a library by the last part of its path, or by all of it.
@@ -97,7 +100,7 @@ func (c *chooser) addLibrary(file string, f *exe.File) {
 	add := func(s exe.Symbol, fn function, entry bool) {
 		name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
 		fn.key, fn.name = name, c.called(name)
-		fn.alone = keeps.has(name) || entry && !functions || !entry && !calls
+		fn.alone = keeps.has(name) || asks.has(name) || loads.has(name) || entry && !functions || !entry && !calls
 		fn.before, fn.place = value.Escape(base)+"->", strconv.Quote(s.Name)
 		if entry {
 			fn.before, fn.after, fn.place = "", "@"+value.Escape(base), fmt.Sprintf("%#x", s.Addr)

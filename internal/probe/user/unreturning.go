@@ -146,6 +146,11 @@ func lookForReturns(file *exe.File) *returnFacts {
 	// that end.
 	facts.throws = facts.throws || !facts.libc && file.Section(".gcc_except_table") != nil
 	imports, unwinds := "the program may leave what it calls by an exception, or on another stack", file.Unwinds()
+	if file.Section(".interp") != nil {
+		// Callers that these do not know they take for the program, which it is that calls here.
+		delete(special, "dlopen")
+		delete(special, "dlmopen")
+	}
 	for _, s := range file.Imports(nil) {
 		name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
 		if why := special[name]; why != "" && why != passed {
