@@ -31,13 +31,6 @@ func (p *Prog) Fprint(w io.Writer, spans bool) error {
 	return err
 }
 
-// String is one function as text.
-func (f *Func) String() string {
-	pr := printer{}
-	pr.fn(f)
-	return string(pr.buf)
-}
-
 // String is the value as its line in the program text.
 func (v *Value) String() string {
 	pr := printer{}
