@@ -75,17 +75,35 @@ func disk(dir, text string) (string, error) {
 	return strings.ReplaceAll(name, "!", "/"), nil
 }
 
-// device checks the name of a network device against those that processes see in their sysfs below root: packets of all
-// namespaces are seen. In a container most processes are hidden, and any name is believed.
+// device checks the name of a network device against the lists that the kernel has below root of each process's network
+// namespace: packets of all are seen. In a container most processes are hidden, and any name is believed. No
+// file is looked for in the root of a process, which may be a file system that does not answer.
 func device(root, text string) error {
-	const here = "/sys/class/net/"
-	found, _ := filepath.Glob(root + "/proc/*/root" + here + text)
-	if second, _ := os.ReadFile(root + "/proc/2/comm"); found != nil || string(second) != "kthreadd\n" {
+	processes, _ := filepath.Glob(root + "/proc/[0-9]*")
+	seen := map[string]bool{}
+	var names []string
+	for _, dir := range append(processes, root+"/proc/self") {
+		space, _ := os.Readlink(dir + "/ns/net")
+		if seen[space] && !strings.HasSuffix(dir, "self") {
+			continue
+		}
+		seen[space] = space != ""
+		list, _ := os.ReadFile(dir + "/net/dev")
+		names = nil
+		for line := range strings.Lines(string(list)) {
+			if name, _, ok := strings.Cut(line, ":"); ok {
+				names = append(names, strings.TrimSpace(name))
+			}
+		}
+		if slices.Contains(names, text) {
+			return nil
+		}
+	}
+	if second, _ := os.ReadFile(root + "/proc/2/comm"); string(second) != "kthreadd\n" {
 		return nil
 	}
-	names, _ := filepath.Glob(root + here + "*")
-	return errors.New("no network device is called \"" + text + "\": there are " +
-		strings.ReplaceAll(strings.Join(names, ", "), root+here, ""))
+	slices.Sort(names)
+	return errors.New("no network device is called \"" + text + "\": there are " + strings.Join(names, ", "))
 }
 
 // modular are types of file systems that kernels load when the first of them is mounted, so that who waits for

@@ -49,13 +49,18 @@ func TestReadDisk(t *testing.T) {
 // processes are hidden.
 func TestDevices(t *testing.T) {
 	root := t.TempDir()
-	for _, name := range []string{"sys/class/net/eth0", "sys/class/net/lo", "proc/1/root/sys/class/net/eth0",
-		"proc/17/root/sys/class/net/veth1", "proc/2/comm"} {
+	const head = "Inter-|   Receive\n face |bytes\n"
+	for name, text := range map[string]string{
+		"proc/self/net/dev": head + "    lo: 12 3\n  eth0:123456 0\n",
+		"proc/1/net/dev":    head + "    lo: 12 3\n  eth0:123456 0\n",
+		"proc/17/net/dev":   head + "    lo: 0 0\n veth1: 0 0\n",
+		"proc/2/comm":       "kthreadd\n",
+	} {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte("kthreadd\n"), 0o666); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
