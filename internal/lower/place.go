@@ -415,7 +415,7 @@ func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off 
 		}
 		addr := b.Add(pl.base, int64(pl.off))
 		r := f.ReadStr(at, pl.space, p, off, f.konst(int64(n)), addr)
-		if have == n {
+		if have == n && pl.field.DataLoc == types.NoDataLoc { // else it is text that may go on
 			f.readLast(pl.space, p, off, n, addr, r)
 		}
 	default:
