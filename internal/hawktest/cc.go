@@ -244,7 +244,8 @@ func isShared(dir, arg string) bool {
 
 // buildFixtures compiles what the compilers' commands of a case make for an architecture and copies
 // it to dir, each file under its key. It reads the case as text: conditions in front of a
-// command are passed over, so that whatever a VM may come to is there.
+// command are passed over, so that whatever a VM may come to is there, but for those that name
+// another architecture.
 func buildFixtures(c *Case, arch, dir string) error {
 	if slices.Contains(c.Needs, "amd64") && arch != "amd64" ||
 		slices.ContainsFunc(c.Needs, func(word string) bool { return !compilesFor(word, arch) }) {
@@ -263,10 +264,13 @@ func buildFixtures(c *Case, arch, dir string) error {
 		if len(words) > 1 && words[0] == "[!native]" && words[1] == "stop" {
 			break // no VM comes to what follows
 		}
+		elsewhere := false
 		for len(words) > 0 && strings.HasPrefix(words[0], "[") {
+			other := strings.Trim(words[0], "[]")
+			elsewhere = elsewhere || triplets[other] != "" && other != arch
 			words = words[1:]
 		}
-		if len(words) == 0 || compilers[words[0]].program == nil {
+		if len(words) == 0 || elsewhere || compilers[words[0]].program == nil {
 			continue
 		}
 		for _, word := range words[1:] {
