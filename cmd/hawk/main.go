@@ -1,4 +1,8 @@
 // Hawk traces programs and the kernel with scripts compiled to eBPF.
+//
+// The runtime would ask each second how many processors it may use, which those who trace system calls would see.
+//
+//go:debug updatemaxprocs=0
 package main
 
 import (
