@@ -58,7 +58,7 @@ func (s *session) System(command string) (status int, err error) {
 }
 
 // shell is how sh is called to run a command that ignores the signals that hawk was started with as ignored.
-// Of those a Go program cannot pass on what it handles itself; a first shell can.
+// A Go program cannot pass on those that it handles itself; a first shell can.
 func shell(command string, ignored uint64) []string {
 	if ignored == 0 {
 		return []string{"-c", command}
